@@ -1,0 +1,1 @@
+"""Learn context-specific structure (CStrees and LDAGs) from categorical data."""

@@ -1,0 +1,33 @@
+"""Errors and warnings that a user of cslearn may meet.
+
+Every message says what was wrong, where, and what to do about it. The command line shows the message of a
+:class:`CslearnError` without a traceback.
+"""
+
+from __future__ import annotations
+
+__all__ = ["CslearnError", "DataWarning", "FileError", "InputError", "LimitError", "MissingExtraError"]
+
+
+class CslearnError(Exception):
+    """Base class of the errors that cslearn raises on purpose."""
+
+
+class InputError(CslearnError, ValueError):
+    """Data, a model or an option that cannot be used as given."""
+
+
+class FileError(InputError):
+    """A file that is missing, damaged, or not what it should be."""
+
+
+class LimitError(CslearnError, ValueError):
+    """A computation that is exact but too large; the message states the limit."""
+
+
+class MissingExtraError(CslearnError, ImportError):
+    """An optional dependency that is not installed; the message names the extra."""
+
+
+class DataWarning(UserWarning):
+    """Data that can be used but deserve a look, such as a constant column."""

@@ -1,0 +1,40 @@
+"""The few numerical helpers that several parts share. Logarithms are natural."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import inf
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["as_generator", "log_diff_exp", "log_sum_exp", "log_sum_exp_axis"]
+
+RandomState = int | np.random.Generator | np.random.RandomState | None
+
+
+def log_sum_exp(values: Sequence[float] | NDArray[np.float64]) -> float:
+    """Return ``log(sum(exp(values)))``; minus infinity for no values or only zeros."""
+    array = np.asarray(values, dtype=float)
+    top = array.max(initial=-inf)
+    return float(top + np.log(np.exp(array - top).sum())) if top > -inf else -inf
+
+
+def log_sum_exp_axis(values: ArrayLike, axis: int) -> NDArray[np.float64]:
+    """Return ``log(sum(exp(values), axis))``; minus infinity where there is nothing but zeros."""
+    array = np.asarray(values, dtype=float)
+    if array.shape[axis] == 0:
+        return np.full(np.delete(array.shape, axis), -inf)
+    return np.logaddexp.reduce(array, axis=axis)
+
+
+def log_diff_exp(larger: float, smaller: float) -> float:
+    """Return ``log(exp(larger) - exp(smaller))`` for ``smaller < larger``."""
+    return larger + float(np.log1p(-np.exp(smaller - larger))) if smaller > -inf else larger
+
+
+def as_generator(random_state: RandomState) -> np.random.Generator:
+    """Turn a seed, a generator or a legacy RandomState into a NumPy generator."""
+    if isinstance(random_state, np.random.RandomState):
+        return np.random.default_rng(random_state.randint(0, 2**31, size=4))
+    return np.random.default_rng(random_state)

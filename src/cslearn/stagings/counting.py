@@ -1,0 +1,191 @@
+"""How many stagings and CStrees there are (paper, Theorem 1, its corollaries and Remark 4)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from itertools import islice
+from math import comb, factorial, prod
+from typing import Any
+
+from cslearn.errors import InputError
+from cslearn.stagings.cover import BoxCover
+from cslearn.stagings.types import as_scope
+
+__all__ = ["candidate_cards", "count", "count_cstrees", "max_parents", "max_stages"]
+
+Cards = Sequence[int] | Mapping[Any, int]
+
+
+def candidate_cards(cards: Cards, candidates: Iterable[Any] | None = None) -> dict[Any, int]:
+    """Return the cardinality of each variable that can be a context variable.
+
+    These are the candidates (all variables if None) in the order of the level, without the variables that have
+    one state only: to know such a variable's state is to know nothing.
+    """
+    scope = as_scope(cards)
+    wanted = set(scope if candidates is None else candidates)
+    unknown = wanted.difference(scope)
+    if unknown:
+        raise InputError(f"candidates {sorted(map(str, unknown))} are not variables of the level {list(scope)}")
+    return {v: len(states) for v, states in scope.items() if v in wanted and len(states) > 1}
+
+
+def check_beta(beta: int) -> int:
+    """Return `beta` if it is a context bound: a whole number, zero or more."""
+    if isinstance(beta, bool) or not isinstance(beta, int) or beta < 0:
+        raise InputError(f"beta, the largest number of context variables of a stage, is 0, 1, 2, ..., not {beta!r}")
+    return beta
+
+
+def count(cards: Cards, beta: int, candidates: Iterable[Any] | None = None) -> int:
+    """Count the stagings of a level whose contexts have at most `beta` variables.
+
+    Parameters
+    ----------
+    cards : sequence or mapping
+        Cardinalities of the variables of the level.
+    beta : int
+        Context bound.
+    candidates : iterable, optional
+        The variables that may be context variables; all of them by default.
+
+    Returns
+    -------
+    int
+        Exact, by a closed form for ``beta <= 2`` (Theorem 1) and for ``beta = 3`` with binary variables,
+        otherwise by exact cover, which is limited to small levels.
+
+    Raises
+    ------
+    LimitError
+        If there is no closed form and the level is too large for an exact cover.
+
+    Examples
+    --------
+    >>> from cslearn import stagings
+    >>> stagings.count([2, 2, 2], beta=2)
+    25
+    >>> stagings.count({"age": 3, "sex": 2, "dose": 4}, beta=2, candidates=["age", "sex"])
+    12
+    >>> stagings.count([2, 3, 3], beta=3)
+    3470
+    """
+    return _count(tuple(sorted(candidate_cards(cards, candidates).values())), check_beta(beta))
+
+
+@cache
+def _count(cards: tuple[int, ...], beta: int) -> int:
+    m = len(cards)
+    beta = min(beta, m)
+    if beta == 0:
+        return 1
+    if beta == 1:
+        return 1 + m
+    if beta == 2:
+        return 1 - comb(m, 2) + sum(m**d for d in cards)
+    if beta == 3 and max(cards) == 2:
+        return _count_binary_three(m)
+    return BoxCover(cards, beta).count()
+
+
+def _count_binary_three(n: int) -> int:
+    """Count the stagings of `n` binary variables with contexts of at most three variables.
+
+    Trees by inclusion and exclusion over the variables that can be at the root; then the two families of stagings
+    that no decision tree draws: 8 skeletons for each triple of variables, whose three two-variable cells may each
+    split once more on one of the ``n - 3`` other variables, and 8 skeletons for each quadruple.
+    """
+    subtree = 1 + (n - 1) ** 3 - comb(n - 1, 2)
+    trees = 1 + n * subtree**2 - comb(n, 2) * (n - 1) ** 4 + comb(n, 3)
+    return trees + 8 * comb(n, 3) * (n - 2) ** 3 + 8 * comb(n, 4)
+
+
+def count_cstrees(cards: Cards, beta: int, order: Sequence[Any] | None = None) -> int:
+    """Count the CStrees whose contexts have at most `beta` variables.
+
+    Parameters
+    ----------
+    cards : sequence or mapping
+        Cardinalities of all variables.
+    beta : int
+        Context bound.
+    order : sequence, optional
+        Count only the CStrees with this order of the variables; by default those of all orders.
+
+    Returns
+    -------
+    int
+        Exact. The sum over all orders is taken over the multisets of cardinalities that can come first, so that
+        its cost does not grow with the factorial of the number of variables.
+
+    Examples
+    --------
+    >>> from cslearn import count_cstrees
+    >>> count_cstrees([2, 2, 2, 2], beta=2, order=[0, 1, 2, 3])
+    400
+    >>> count_cstrees([2, 2, 2, 2], beta=2)
+    9600
+    """
+    check_beta(beta)
+    cardinality = {variable: len(states) for variable, states in as_scope(cards).items()}
+    if order is not None:
+        if Counter(order) != Counter(list(cardinality)):
+            raise InputError(f"the order {list(order)} is not a permutation of the variables {list(cardinality)}")
+        levels = ([cardinality[v] for v in islice(order, i)] for i in range(len(order)))
+        return prod(count(level, beta) for level in levels)
+
+    kinds = tuple(sorted(set(cardinality.values())))
+    multiplicity = Counter(cardinality.values())
+
+    @cache
+    def weighted_orders(left: tuple[int, ...]) -> int:
+        """Sum over the orders of `left` variables of each kind of the number of CStrees."""
+        total = 0 if any(left) else 1
+        for kind, number in enumerate(left):
+            if number:
+                before = (*left[:kind], number - 1, *left[kind + 1 :])
+                level = [d for d, times in zip(kinds, before, strict=True) for _ in range(times)]
+                total += weighted_orders(before) * count(level, beta)
+        return total
+
+    same_kind = prod(factorial(multiplicity[d]) for d in kinds)
+    return same_kind * weighted_orders(tuple(multiplicity[d] for d in kinds))
+
+
+def max_stages(cards: Cards, beta: int, candidates: Iterable[Any] | None = None) -> int:
+    """Return the largest number of stages a staging with contexts of at most `beta` variables can have.
+
+    A stage covers at least one over the product of the `beta` largest cardinalities of the level, and the full
+    split on those variables attains it.
+
+    Examples
+    --------
+    >>> from cslearn import stagings
+    >>> stagings.max_stages([2, 3, 4], beta=2)
+    12
+    """
+    sizes = sorted(candidate_cards(cards, candidates).values(), reverse=True)
+    return prod(sizes[: check_beta(beta)])
+
+
+def max_parents(cards: Cards, beta: int, candidates: Iterable[Any] | None = None) -> int:
+    """Return the largest number of context variables that one staging can have in all its stages together.
+
+    It is attained by a decision tree with the variables of largest cardinality nearest to its root and all its
+    inner nodes different. For ``beta <= 2`` there are no other stagings, and for binary variables no other
+    staging has more; with ``beta >= 3`` and larger cardinalities it is the largest number *of a decision tree*.
+
+    Examples
+    --------
+    >>> from cslearn import stagings
+    >>> stagings.max_parents([2] * 10, beta=2), stagings.max_parents([4] * 10, beta=2)
+    (3, 5)
+    """
+    sizes = sorted(candidate_cards(cards, candidates).values(), reverse=True)
+    used, nodes = 0, 1
+    for _ in range(check_beta(beta)):
+        layer = sizes[used : used + nodes]
+        used, nodes = used + len(layer), sum(layer)
+    return used

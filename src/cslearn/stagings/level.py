@@ -1,0 +1,168 @@
+"""Sum, maximum and draws over the stagings of a level with contexts of at most two variables.
+
+Such a staging is the whole level as one stage, or a root variable ``k`` and for each of its states either a stop or
+a split on one other variable ``j``. Only the full split on a pair is reached from two roots. Hence, with the
+weight ``z`` of a stage and ``w(k, x, j) = prod_y z(x_k = x, x_j = y)``,
+
+    S = z() + sum_k prod_x [ z(x_k = x) + sum_j w(k, x, j) ] - sum_{j<k} prod_{x,y} z(x_j = y, x_k = x),
+
+at a cost of O(m^2 d) for m variables of cardinality d, where a list of the stagings has O(m^(d+1)) entries. With a
+maximum in place of the sums (and no correction) the same recursion finds the best staging.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import inf
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cslearn._numerics import log_diff_exp, log_sum_exp, log_sum_exp_axis
+from cslearn.stagings.cover import Pairs
+
+__all__ = ["TIE_TOLERANCE", "LevelWeights"]
+
+TIE_TOLERANCE = 1e-10
+"""Stagings whose log-weights differ by less, relative to their size, are tied: fewer stages win."""
+
+Floats = NDArray[np.float64]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class LevelWeights:
+    """Log-weights of the stages of a level, for a context bound of 0, 1 or 2.
+
+    Parameters
+    ----------
+    cards : ndarray of int, shape (m,)
+        Cardinalities of the variables, each at least 2.
+    stop : float
+        Log-weight of the stage that is the whole level.
+    single : ndarray, shape (m, d), or None
+        ``single[k, x]``: log-weight of the stage ``x_k = x``; what stands at ``x >= cards[k]`` is not read.
+        None for a context bound of 0.
+    pair : ndarray, shape (m, d, m), or None
+        ``pair[k, x, j]``: sum over ``y`` of the log-weights of the stages ``x_k = x, x_j = y``; the diagonal
+        ``j = k`` is not read. None for a context bound of 0 or 1.
+    """
+
+    cards: NDArray[np.intp]
+    stop: float
+    single: Floats | None = None
+    pair: Floats | None = None
+
+    @property
+    def size(self) -> int:
+        """Number of variables of the level."""
+        return len(self.cards)
+
+    @cached_property
+    def _split(self) -> Floats:
+        """`pair` without its diagonal (log 0), shape (m, d, m)."""
+        assert self.pair is not None
+        split = np.array(self.pair, dtype=float)
+        diagonal = np.arange(self.size)
+        split[diagonal, :, diagonal] = -inf
+        return split
+
+    def _over_states(self, values: Floats) -> Floats:
+        """Sum ``values[k, x]`` over the states `x` that variable `k` has."""
+        exists = np.arange(values.shape[1]) < self.cards[:, None]
+        return np.where(exists, values, 0.0).sum(axis=1)
+
+    @cached_property
+    def _brackets(self) -> Floats:
+        """Log of the sum over stopping and splitting, for each root `k` and state `x`, shape (m, d)."""
+        assert self.single is not None
+        if self.pair is None:
+            return self.single
+        return np.logaddexp(self.single, log_sum_exp_axis(self._split, axis=2))
+
+    def log_sum(self) -> float:
+        """Return the log of the sum over all stagings of the product of the weights of their stages."""
+        if self.single is None or not self.size:
+            return self.stop
+        roots = self._over_states(self._brackets)
+        total = log_sum_exp(np.append(roots, self.stop))
+        if self.pair is None or total == -inf:
+            return total
+        # Each pair is contained twice in what it is subtracted from: no cancellation.
+        full = np.array([self._over_states(self.pair[:, :, j]) for j in range(self.size)])
+        return log_diff_exp(total, log_sum_exp(full[np.triu_indices(self.size, 1)]))
+
+    def maximum(self, tolerance: float = TIE_TOLERANCE) -> tuple[float, list[Pairs]]:
+        """Return the largest log-weight of a staging, and that staging as a list of contexts.
+
+        Of tied stagings the one with the fewest stages is taken, then the one whose root and splits come first.
+        """
+        options: list[tuple[float, int, tuple[int, ...] | None]] = [(self.stop, 1, None)]
+        for k in range(self.size if self.single is not None else 0):
+            assert self.single is not None
+            value, stages, splits = 0.0, 0, []
+            for x in range(self.cards[k]):
+                # -1 stands for a stop; a state splits on the variable of fewest states among the best.
+                branches = [(float(self.single[k, x]), 1, -1)]
+                if self.pair is not None:
+                    split = self._split[k, x]
+                    branches += [(float(split[j]), int(self.cards[j]), j) for j in range(self.size) if j != k]
+                best = _fewest_of_best(branches, tolerance)
+                value, stages = value + best[0], stages + best[1]
+                splits.append(best[2])
+            options.append((value, stages, (k, *splits)))
+        value, _, shape = _fewest_of_best(options, tolerance)
+        return value, self.contexts(shape)
+
+    def draw(self, rng: np.random.Generator) -> list[Pairs]:
+        """Draw a staging with probability proportional to its weight.
+
+        The root is drawn from the sum without its correction, in which a full split on a pair stands twice, the
+        rest top-down; such a split is then accepted with probability 1/2.
+        """
+        if self.single is None or not self.size:
+            return self.contexts(None)
+        roots = np.append(self._over_states(self._brackets), self.stop)
+        while True:
+            k = _draw_log(roots, rng)
+            if k == self.size:
+                return self.contexts(None)
+            splits = []
+            for x in range(self.cards[k]):
+                branches = np.array([self.single[k, x]])
+                if self.pair is not None:
+                    branches = np.append(self._split[k, x], branches)
+                    choice = _draw_log(branches, rng)
+                    splits.append(choice if choice < self.size else -1)
+                else:
+                    splits.append(-1)
+            full_pair = splits[0] >= 0 and len(set(splits)) == 1
+            if not full_pair or rng.random() < 0.5:
+                return self.contexts((k, *splits))
+
+    def contexts(self, shape: tuple[int, ...] | None) -> list[Pairs]:
+        """Return the contexts of the staging with root ``shape[0]`` and splits ``shape[1:]`` (-1: stop)."""
+        if shape is None:
+            return [()]
+        root, *splits = shape
+        contexts: list[Pairs] = []
+        for x, j in enumerate(splits):
+            if j < 0:
+                contexts.append(((root, x),))
+            else:
+                contexts += [((root, x), (j, y)) for y in range(self.cards[j])]
+        return contexts
+
+
+def _fewest_of_best(options: list[tuple[float, int, T]], tolerance: float) -> tuple[float, int, T]:
+    top = max(value for value, _, _ in options)
+    slack = tolerance * max(1.0, abs(top)) if top > -inf else 0.0
+    return min((option for option in options if option[0] >= top - slack), key=lambda option: option[1])
+
+
+def _draw_log(log_weights: Floats, rng: np.random.Generator) -> int:
+    """Draw a position with probability proportional to ``exp(log_weights)``."""
+    weights = np.exp(log_weights - log_weights.max())
+    return int(np.searchsorted(np.cumsum(weights), rng.random() * weights.sum(), side="right"))

@@ -1,0 +1,337 @@
+"""Contexts, stages and stagings as immutable values.
+
+A *context* is a partial assignment of variables. Over a level, that is over the variables that precede a target
+in the order, a context stands for a *stage*: all outcomes of the level that agree with it. A *staging* is a set
+of contexts whose stages partition the level.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import combinations, product
+from math import prod
+from types import MappingProxyType
+from typing import Any
+
+from cslearn.errors import InputError
+
+__all__ = ["Context", "Stage", "Staging"]
+
+Variable = Hashable
+State = Hashable
+Scope = Mapping[Any, Sequence[Any]]
+
+
+class Context(Mapping[Any, Any]):
+    """A partial assignment ``x_S``: some variables and one state of each.
+
+    Contexts are equal when they assign the same states to the same variables, whatever the order in which these
+    were given; that order is kept for printing.
+
+    Parameters
+    ----------
+    assignment : mapping or iterable of (variable, state) pairs
+        The empty context, which every outcome agrees with, is ``Context()``.
+
+    Examples
+    --------
+    >>> from cslearn.stagings import Context
+    >>> context = Context({"exposed": "yes", "diagnosis": "no"})
+    >>> print(context)
+    exposed=yes, diagnosis=no
+    >>> context == Context({"diagnosis": "no", "exposed": "yes"})
+    True
+    >>> context.agrees({"exposed": "yes", "diagnosis": "no", "background": "urban"})
+    True
+    """
+
+    __slots__ = ("_assignment", "_hash")
+
+    def __init__(self, assignment: Mapping[Any, Any] | Iterable[tuple[Any, Any]] = ()) -> None:
+        pairs = list(assignment.items() if isinstance(assignment, Mapping) else assignment)
+        self._assignment: dict[Any, Any] = dict(pairs)
+        if len(self._assignment) != len(pairs):
+            names = [variable for variable, _ in pairs]
+            twice = next(name for name in names if names.count(name) > 1)
+            raise InputError(f"a context gives one state to a variable, but {twice!r} is assigned twice")
+        self._hash = hash(frozenset(pairs))
+
+    def __getitem__(self, variable: Any) -> Any:
+        return self._assignment[variable]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._assignment)
+
+    def __len__(self) -> int:
+        return len(self._assignment)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return self._assignment == other._assignment if isinstance(other, Context) else NotImplemented
+
+    def __or__(self, other: Mapping[Any, Any]) -> Context:
+        """Return the context that also assigns what `other` assigns; the two must not contradict."""
+        if not self.agrees(other):
+            raise InputError(f"the contexts ({self}) and ({Context(other)}) contradict each other")
+        return Context(self._assignment | dict(other))
+
+    def __str__(self) -> str:
+        return ", ".join(f"{variable}={state}" for variable, state in self._assignment.items())
+
+    def __repr__(self) -> str:
+        return f"Context({self._assignment!r})"
+
+    def agrees(self, assignment: Mapping[Any, Any]) -> bool:
+        """Tell whether no variable is given different states here and in `assignment`."""
+        mine = self._assignment
+        return all(mine[variable] == assignment[variable] for variable in mine if variable in assignment)
+
+
+@dataclass(frozen=True)
+class Stage:
+    """All outcomes of a level that agree with a context.
+
+    Parameters
+    ----------
+    context : Context
+        The stage-defining context.
+    scope : mapping of variable to states
+        The variables of the level.
+
+    Examples
+    --------
+    >>> from cslearn.stagings import Context, Stage
+    >>> stage = Stage(Context({"b": 1}), {"a": (0, 1), "b": (0, 1)})
+    >>> stage.size, stage.is_singleton
+    (2, False)
+    >>> [dict(outcome) for outcome in stage.outcomes()]
+    [{'a': 0, 'b': 1}, {'a': 1, 'b': 1}]
+    """
+
+    context: Context
+    scope: Scope
+
+    @property
+    def share(self) -> Fraction:
+        """Share of the level that the stage covers: one over the product of its context's cardinalities."""
+        return Fraction(1, prod(len(self.scope[variable]) for variable in self.context))
+
+    @property
+    def size(self) -> int:
+        """Number of outcomes in the stage."""
+        return prod(len(states) for variable, states in self.scope.items() if variable not in self.context)
+
+    @property
+    def is_singleton(self) -> bool:
+        """Whether the stage is one single outcome (drawn white in a staged tree)."""
+        return self.size == 1
+
+    def outcomes(self) -> Iterator[Context]:
+        """Yield the outcomes of the level that are in the stage."""
+        choices = [
+            (self.context[variable],) if variable in self.context else states
+            for variable, states in self.scope.items()
+        ]
+        for outcome in product(*choices):
+            yield Context(zip(self.scope, outcome, strict=True))
+
+
+class Staging:
+    """A partition of a level into stages, each given by its context.
+
+    Parameters
+    ----------
+    scope : mapping of variable to states, or sequence of cardinalities
+        The variables of the level. A number ``d`` in place of the states stands for the states ``0, ..., d-1``,
+        and a sequence for the variables ``0, 1, ...``.
+    contexts : iterable of Context or mapping
+        The stage-defining contexts. They must cover every outcome of the level exactly once.
+
+    Raises
+    ------
+    InputError
+        If two stages overlap or an outcome is in no stage; the message names outcomes.
+
+    Examples
+    --------
+    >>> from cslearn.stagings import Staging
+    >>> scope = {"exposed": ("no", "yes"), "diagnosis": ("no", "yes")}
+    >>> staging = Staging(scope, [{"exposed": "no"}, {"exposed": "yes", "diagnosis": "no"},
+    ...                           {"exposed": "yes", "diagnosis": "yes"}])
+    >>> print(staging)
+    exposed=no | exposed=yes, diagnosis=no | exposed=yes, diagnosis=yes
+    >>> staging.context_variables
+    ('exposed', 'diagnosis')
+    >>> Staging(scope, [{"exposed": "no"}])
+    Traceback (most recent call last):
+    ...
+    cslearn.errors.InputError: the stages leave a hole: 2 of 4 outcomes are in no stage, such as those with
+    exposed=yes
+    """
+
+    __slots__ = ("__dict__", "contexts", "scope")
+
+    scope: Scope
+    contexts: tuple[Context, ...]
+
+    def __init__(self, scope: Scope | Mapping[Any, int] | Sequence[int], contexts: Iterable[Any]) -> None:
+        full_scope = as_scope(scope)
+        given = [context if isinstance(context, Context) else Context(context) for context in contexts]
+        _check_known(full_scope, given)
+        _check_partition(full_scope, given)
+        self._set(full_scope, given)
+
+    def _set(self, scope: Scope, contexts: Iterable[Context]) -> None:
+        self.scope = scope
+        self.contexts = _canonical(scope, list(contexts))
+
+    @classmethod
+    def trusted(cls, scope: Scope, contexts: Iterable[Context]) -> Staging:
+        """Build a staging from contexts that are known to partition the level, without checking it."""
+        staging = cls.__new__(cls)
+        staging._set(scope, contexts)
+        return staging
+
+    @classmethod
+    def full_split(cls, scope: Scope | Mapping[Any, int] | Sequence[int], variables: Iterable[Any]) -> Staging:
+        """Return the staging with one stage for each joint state of `variables`, as in a Bayesian network.
+
+        Examples
+        --------
+        >>> print(Staging.full_split([2, 3, 2], [1]))
+        1=0 | 1=1 | 1=2
+        """
+        full_scope = as_scope(scope)
+        chosen = list(variables)
+        _check_known(full_scope, [Context((variable, full_scope[variable][0]) for variable in chosen)])
+        states = [full_scope[variable] for variable in chosen]
+        contexts = [Context(zip(chosen, outcome, strict=True)) for outcome in product(*states)]
+        return cls.trusted(full_scope, contexts)
+
+    @property
+    def cards(self) -> dict[Any, int]:
+        """Cardinality of each variable of the level."""
+        return {variable: len(states) for variable, states in self.scope.items()}
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """The stages, in the order of :attr:`contexts`."""
+        return tuple(Stage(context, self.scope) for context in self.contexts)
+
+    @cached_property
+    def context_variables(self) -> tuple[Any, ...]:
+        """Variables that occur in some context, in the order of the level: the target's parents."""
+        used = set().union(*self.contexts)
+        return tuple(variable for variable in self.scope if variable in used)
+
+    @property
+    def bound(self) -> int:
+        """Largest number of context variables of a stage, ``ms(s_i)`` in the paper."""
+        return max(len(context) for context in self.contexts)
+
+    def stage_of(self, outcome: Mapping[Any, Any]) -> int:
+        """Return the position in :attr:`contexts` of the stage that holds `outcome`."""
+        for index, context in enumerate(self.contexts):
+            if all(variable in outcome and outcome[variable] == context[variable] for variable in context):
+                return index
+        raise InputError(f"the outcome ({Context(outcome)}) is in no stage: it lacks a context variable")
+
+    def __len__(self) -> int:
+        return len(self.contexts)
+
+    def __iter__(self) -> Iterator[Context]:
+        return iter(self.contexts)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Staging):
+            return NotImplemented
+        return frozenset(self.contexts) == frozenset(other.contexts) and dict(self.scope) == dict(other.scope)
+
+    def __hash__(self) -> int:
+        return hash(frozenset(self.contexts))
+
+    def __str__(self) -> str:
+        return " | ".join(str(context) or "(always)" for context in self.contexts)
+
+    def __repr__(self) -> str:
+        return f"Staging({len(self.scope)} variables, {len(self)} stages: {self})"
+
+
+def as_scope(scope: Scope | Mapping[Any, int] | Sequence[int]) -> Scope:
+    """Return a level's variables with their states, from states, cardinalities or a sequence of these."""
+    items = scope.items() if isinstance(scope, Mapping) else enumerate(scope)
+    full: dict[Any, tuple[Any, ...]] = {}
+    for variable, states in items:
+        full[variable] = tuple(range(states)) if isinstance(states, int) else tuple(states)
+        if not full[variable]:
+            raise InputError(f"variable {variable!r} has no states; a cardinality is at least 1")
+    return MappingProxyType(full)
+
+
+def _canonical(scope: Scope, contexts: list[Context]) -> tuple[Context, ...]:
+    """Order contexts, and the variables within each, so that equal stagings look the same.
+
+    Variables that all contexts share come first: they are the root of the decision tree that people read.
+    """
+    shared = set(contexts[0]).intersection(*contexts) if contexts else set()
+    position = {variable: (variable not in shared, index) for index, variable in enumerate(scope)}
+    ordered = [Context((v, context[v]) for v in sorted(context, key=position.__getitem__)) for context in contexts]
+
+    def key(context: Context) -> list[tuple[tuple[bool, int], int]]:
+        return [(position[variable], scope[variable].index(state)) for variable, state in context.items()]
+
+    return tuple(sorted(ordered, key=key))
+
+
+def _check_known(scope: Scope, contexts: Iterable[Context]) -> None:
+    for context in contexts:
+        for variable, state in context.items():
+            if variable not in scope:
+                known = ", ".join(map(str, scope)) or "there are none"
+                raise InputError(
+                    f"context ({context}) uses {variable!r}, which is not a variable of this level ({known})"
+                )
+            if state not in scope[variable]:
+                known = ", ".join(map(str, scope[variable]))
+                raise InputError(f"context ({context}): {variable!r} has no state {state!r} (it has {known})")
+
+
+def _check_partition(scope: Scope, contexts: Sequence[Context]) -> None:
+    for first, second in combinations(contexts, 2):
+        if first.agrees(second):
+            raise InputError(
+                f"the stages overlap: the outcomes with {Context({**first, **second}) or 'any state'} are both in"
+                f" the stage ({first or 'always'}) and in the stage ({second or 'always'})"
+            )
+    covered = sum((Stage(context, scope).share for context in contexts), Fraction(0))
+    if covered < 1:
+        size = prod(len(states) for states in scope.values())
+        hole = find_hole(scope, contexts)
+        raise InputError(
+            f"the stages leave a hole: {int((1 - covered) * size)} of {size} outcomes are in no stage, such as"
+            f" those with {hole or 'any state'}"
+        )
+
+
+def find_hole(scope: Scope, contexts: Sequence[Context]) -> Context | None:
+    """Return a context none of whose outcomes agrees with any of `contexts`; None if there is no such."""
+    if not contexts:
+        return Context()
+    if any(not context for context in contexts):
+        return None
+    variable = next(iter(contexts[0]))
+    for state in scope[variable]:
+        rest = [
+            Context((v, s) for v, s in context.items() if v != variable)
+            for context in contexts
+            if context.get(variable, state) == state
+        ]
+        hole = find_hole(scope, rest)
+        if hole is not None:
+            return Context({variable: state, **hole})
+    return None

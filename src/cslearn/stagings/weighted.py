@@ -1,0 +1,241 @@
+"""All stagings of a level, listed or summed with weights, maximised or drawn.
+
+One front for every context bound: the recursion of :mod:`cslearn.stagings.level` up to two context variables, the
+exact cover of :mod:`cslearn.stagings.cover` beyond.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import product
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from cslearn._numerics import RandomState, as_generator
+from cslearn.errors import InputError
+from cslearn.stagings.counting import Cards, candidate_cards, check_beta
+from cslearn.stagings.cover import BoxCover, Pairs
+from cslearn.stagings.level import TIE_TOLERANCE, LevelWeights
+from cslearn.stagings.types import Context, Scope, Staging, as_scope
+
+__all__ = ["draw", "listing", "log_sum", "maximum"]
+
+LogWeight = Callable[[Context], float] | Mapping[Context, float]
+
+
+def listing(cards: Cards | Scope, beta: int, candidates: Iterable[Any] | None = None) -> Iterator[Staging]:
+    """Yield every staging of a level whose contexts have at most `beta` variables, each once.
+
+    Parameters
+    ----------
+    cards : sequence or mapping
+        Cardinalities (or states) of the variables of the level.
+    beta : int
+        Context bound.
+    candidates : iterable, optional
+        The variables that may be context variables; all of them by default.
+
+    Yields
+    ------
+    Staging
+        Lazily, and always in the same order.
+
+    Examples
+    --------
+    >>> from cslearn import stagings
+    >>> for staging in stagings.listing({"a": 2, "b": 2}, beta=1):
+    ...     print(staging)
+    (always)
+    a=0 | a=1
+    b=0 | b=1
+    """
+    level = _Level(cards, beta, candidates)
+    if level.beta <= 2:
+        weights = LevelWeights(np.array(level.cards, dtype=np.intp), 0.0)
+        return (level.staging(weights.contexts(shape)) for shape in _shapes(level.cards, level.beta))
+    return map(level.staging, BoxCover(level.cards, level.beta).listing())
+
+
+def log_sum(
+    cards: Cards | Scope,
+    beta: int,
+    log_weight: LogWeight | None = None,
+    candidates: Iterable[Any] | None = None,
+) -> float:
+    """Return the log of the sum, over all stagings of a level, of the product of the weights of their stages.
+
+    Parameters
+    ----------
+    cards, beta, candidates
+        As in :func:`listing`.
+    log_weight : callable or mapping, optional
+        The natural logarithm of the weight of a context; ``-inf`` is a weight of zero. By default every weight is
+        1 and the sum is the number of stagings.
+
+    Returns
+    -------
+    float
+        Minus infinity if all stagings have weight zero. The cost is O(m^2 d) for `m` candidates of cardinality
+        `d` and ``beta <= 2``, once the weights are there.
+
+    Examples
+    --------
+    >>> from math import exp, log
+    >>> from cslearn import stagings
+    >>> round(exp(stagings.log_sum([2, 2, 2], beta=2)))
+    25
+    >>> round(exp(stagings.log_sum([2, 2, 2], beta=2, log_weight=lambda context: -log(2))), 6)
+    3.3125
+    """
+    level = _Level(cards, beta, candidates)
+    if level.beta <= 2:
+        return level.weights(log_weight).log_sum()
+    cover = BoxCover(level.cards, level.beta)
+    return cover.log_sums(level.log_weights(cover.contexts, log_weight))[cover.everything]
+
+
+def maximum(
+    cards: Cards | Scope,
+    beta: int,
+    log_weight: LogWeight,
+    candidates: Iterable[Any] | None = None,
+) -> tuple[float, Staging]:
+    """Return the largest log-weight of a staging of a level, and the staging that attains it.
+
+    Of stagings that are tied (up to a relative 1e-10) the one with the fewest stages is taken, then the first in
+    a fixed order.
+
+    Parameters
+    ----------
+    cards, beta, log_weight, candidates
+        As in :func:`log_sum`.
+
+    Returns
+    -------
+    tuple of float and Staging
+
+    Examples
+    --------
+    >>> from cslearn import stagings
+    >>> weights = {"a=0": 1.0, "a=1, b=0": 2.0, "a=1, b=1": 2.0}
+    >>> value, staging = stagings.maximum({"a": 2, "b": 2}, 2, lambda context: weights.get(str(context), -1.0))
+    >>> print(value, "for", staging)
+    5.0 for a=0 | a=1, b=0 | a=1, b=1
+    """
+    level = _Level(cards, beta, candidates)
+    if level.beta <= 2:
+        value, contexts = level.weights(log_weight).maximum()
+    else:
+        cover = BoxCover(level.cards, level.beta)
+        value, contexts = cover.maximum(level.log_weights(cover.contexts, log_weight), TIE_TOLERANCE)
+    if value == -inf:
+        raise InputError("every staging of the level has weight zero: there is no best one")
+    return value, level.staging(contexts)
+
+
+def draw(
+    cards: Cards | Scope,
+    beta: int,
+    log_weight: LogWeight | None = None,
+    candidates: Iterable[Any] | None = None,
+    *,
+    size: int = 1,
+    random_state: RandomState = None,
+) -> list[Staging]:
+    """Draw stagings of a level, independently and exactly, with probability proportional to their weight.
+
+    Parameters
+    ----------
+    cards, beta, log_weight, candidates
+        As in :func:`log_sum`; without `log_weight` the draw is uniform over the stagings.
+    size : int
+        How many to draw.
+    random_state : int, Generator or None
+        Seed.
+
+    Returns
+    -------
+    list of Staging
+
+    Examples
+    --------
+    >>> from cslearn import stagings
+    >>> print(stagings.draw([2, 3, 2], beta=2, random_state=1)[0])
+    1=0 | 1=1, 0=0 | 1=1, 0=1 | 1=2
+    """
+    level = _Level(cards, beta, candidates)
+    rng = as_generator(random_state)
+    if level.beta <= 2:
+        weights = level.weights(log_weight)
+        _check_some_weight(weights.log_sum())
+        return [level.staging(weights.draw(rng)) for _ in range(size)]
+    cover = BoxCover(level.cards, level.beta)
+    log_weights = level.log_weights(cover.contexts, log_weight)
+    sums = cover.log_sums(log_weights)
+    _check_some_weight(sums[cover.everything])
+    return [level.staging(cover.draw(log_weights, sums, rng)) for _ in range(size)]
+
+
+class _Level:
+    """The candidates of a level by position, and the way back to the names."""
+
+    def __init__(self, cards: Cards | Scope, beta: int, candidates: Iterable[Any] | None) -> None:
+        self.scope = as_scope(cards)
+        sizes = {variable: len(states) for variable, states in self.scope.items()}
+        chosen = candidate_cards(sizes, candidates)
+        self.variables = tuple(chosen)
+        self.cards = tuple(chosen.values())
+        self.beta = min(check_beta(beta), len(self.cards))
+
+    def context(self, pairs: Pairs) -> Context:
+        named = ((self.variables[k], x) for k, x in pairs)
+        return Context((variable, self.scope[variable][x]) for variable, x in named)
+
+    def staging(self, contexts: Iterable[Pairs]) -> Staging:
+        return Staging.trusted(self.scope, map(self.context, contexts))
+
+    def log_weights(self, contexts: Iterable[Pairs], log_weight: LogWeight | None) -> list[float]:
+        if log_weight is None:
+            return [0.0 for _ in contexts]
+        look_up = log_weight.__getitem__ if isinstance(log_weight, Mapping) else log_weight
+        # Contexts are handed out with their variables in the order of the level.
+        values = [float(look_up(self.context(tuple(sorted(pairs))))) for pairs in contexts]
+        if any(value == inf or value != value for value in values):
+            raise InputError("a log-weight of a context must be a number below infinity")
+        return values
+
+    def weights(self, log_weight: LogWeight | None) -> LevelWeights:
+        m, d = len(self.cards), max(self.cards, default=0)
+        single = np.zeros((m, d)) if self.beta >= 1 else None
+        pair = np.zeros((m, d, m)) if self.beta >= 2 else None
+        stop = 0.0
+        if log_weight is not None:
+            (stop,) = self.log_weights([()], log_weight)
+            for k, x in ((k, x) for k in range(m) for x in range(self.cards[k])):
+                if single is not None:
+                    (single[k, x],) = self.log_weights([((k, x),)], log_weight)
+                for j in range(m):
+                    if pair is not None and j != k:
+                        contexts = [((k, x), (j, y)) for y in range(self.cards[j])]
+                        pair[k, x, j] = sum(self.log_weights(contexts, log_weight))
+        return LevelWeights(np.array(self.cards, dtype=np.intp), stop, single, pair)
+
+
+def _shapes(cards: tuple[int, ...], beta: int) -> Iterator[tuple[int, ...] | None]:
+    """Yield the stagings with at most two context variables as (root, split or -1 for each state), each once."""
+    yield None
+    if beta == 0:
+        return
+    for k in range(len(cards)):
+        others = [j for j in range(len(cards)) if j != k] if beta == 2 else []
+        for splits in product([-1, *others], repeat=cards[k]):
+            full_pair = splits[0] >= 0 and len(set(splits)) == 1
+            if not (full_pair and splits[0] < k):
+                yield (k, *splits)
+
+
+def _check_some_weight(log_total: float) -> None:
+    if log_total == -inf:
+        raise InputError("every staging of the level has weight zero: nothing can be drawn")

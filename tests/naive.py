@@ -1,0 +1,132 @@
+"""Slow and obvious twins of the algorithms in cslearn: plain Python, no shortcut, no shared code.
+
+A context is a dict from a variable's position to a state; a staging is a list of contexts; a level is a list of
+cardinalities; data are lists of rows of integer codes.
+"""
+
+from itertools import combinations, permutations, product
+from math import comb, exp, inf, lgamma, log, prod
+
+
+# ---------------------------------------------------------------- stagings
+def contexts(cards, beta, candidates=None):
+    """Every context of at most beta candidates."""
+    candidates = range(len(cards)) if candidates is None else candidates
+    for size in range(beta + 1):
+        for variables in combinations([v for v in candidates if cards[v] > 1], size):
+            for states in product(*(range(cards[v]) for v in variables)):
+                yield dict(zip(variables, states, strict=True))
+
+
+def outcomes(cards):
+    return list(product(*(range(d) for d in cards)))
+
+
+def agrees(outcome, context):
+    return all(outcome[v] == s for v, s in context.items())
+
+
+def is_staging(cards, contexts):
+    """Whether every outcome agrees with exactly one of the contexts."""
+    return all(sum(agrees(outcome, c) for c in contexts) == 1 for outcome in outcomes(cards))
+
+
+def stagings_by_subsets(cards, beta):
+    """Every set of contexts that is a staging. Tries all of them."""
+    everything = list(contexts(cards, beta))
+    for size in range(1, prod(cards) + 1):
+        for chosen in combinations(everything, size):
+            if is_staging(cards, chosen):
+                yield list(chosen)
+
+
+def stagings(cards, beta, candidates=None):
+    """Every staging: cover the first uncovered outcome in every possible way, then the next."""
+    cells = {frozenset(c.items()): {o for o in outcomes(cards) if agrees(o, c)} for c in contexts(cards, beta, candidates)}
+
+    def extend(uncovered, chosen):
+        if not uncovered:
+            yield [dict(c) for c in chosen]
+            return
+        first = min(uncovered)
+        for context, cell in cells.items():
+            if first in cell and cell <= uncovered:
+                yield from extend(uncovered - cell, [*chosen, context])
+
+    return list(extend(set(outcomes(cards)), []))
+
+
+def as_key(staging):
+    """A hashable form of a staging, for comparing sets of stagings."""
+    return frozenset(frozenset(context.items()) for context in staging)
+
+
+def log_sum(values):
+    values = list(values)
+    top = max(values, default=-inf)
+    return top if top == -inf else top + log(sum(exp(v - top) for v in values))
+
+
+# ---------------------------------------------------------------- score
+def log_z(rows, weights, cards, target, context, ess):
+    """CS-BDeu log marginal likelihood of the target in the rows that agree with the context."""
+    a_stage = ess / prod(cards[v] for v in context)
+    a_cell = a_stage / cards[target]
+    counts = [0.0] * cards[target]
+    for row, weight in zip(rows, weights, strict=True):
+        if agrees(row, context):
+            counts[row[target]] += weight
+    score = lgamma(a_stage) - lgamma(a_stage + sum(counts))
+    return score + sum(lgamma(a_cell + c) - lgamma(a_cell) for c in counts)
+
+
+def log_prior_weight(prior, cards, level, staging):
+    """Unnormalised log prior of a staging of a level of candidates."""
+    if prior == "uniform":
+        return 0.0
+    return sum(-log(comb(len(level), len(c))) / prod(cards[v] for v in c) for c in staging)
+
+
+def level_stagings(cards, level, beta):
+    """Every staging of the level made by the candidates in `level`."""
+    return stagings([d if v in level else 1 for v, d in enumerate(cards)], beta, level)
+
+
+def log_joint_terms(rows, weights, cards, target, level, beta, ess, prior):
+    """For every staging of the level: log of (normalised prior times marginal likelihood)."""
+    level = [v for v in level if cards[v] > 1]
+    everything = level_stagings(cards, level, beta)
+    priors = [log_prior_weight(prior, cards, level, s) for s in everything]
+    normaliser = log_sum(priors)
+    return [
+        (p - normaliser + sum(log_z(rows, weights, cards, target, c, ess) for c in s), s)
+        for p, s in zip(priors, everything, strict=True)
+    ]
+
+
+def local_order_score(rows, weights, cards, target, level, beta, ess, prior):
+    return log_sum(v for v, _ in log_joint_terms(rows, weights, cards, target, level, beta, ess, prior))
+
+
+def bdeu_family(rows, weights, cards, target, parents, ess):
+    """The textbook BDeu family score of a Bayesian network."""
+    q = prod(cards[v] for v in parents)
+    score = 0.0
+    for states in product(*(range(cards[v]) for v in parents)):
+        counts = [0.0] * cards[target]
+        for row, weight in zip(rows, weights, strict=True):
+            if tuple(row[v] for v in parents) == states:
+                counts[row[target]] += weight
+        score += lgamma(ess / q) - lgamma(ess / q + sum(counts))
+        cell = ess / (q * cards[target])
+        score += sum(lgamma(cell + c) - lgamma(cell) for c in counts)
+    return score
+
+
+# ---------------------------------------------------------------- counting CStrees
+def count_cstrees(cards, beta):
+    """Sum over all orders of the product over levels of the number of stagings listed."""
+    return sum(
+        prod(len(stagings([cards[v] for v in order[:i]], beta)) for i in range(len(order)))
+        for order in permutations(range(len(cards)))
+    )

@@ -42,7 +42,9 @@ def stagings_by_subsets(cards, beta):
 
 def stagings(cards, beta, candidates=None):
     """Every staging: cover the first uncovered outcome in every possible way, then the next."""
-    cells = {frozenset(c.items()): {o for o in outcomes(cards) if agrees(o, c)} for c in contexts(cards, beta, candidates)}
+    cells = {
+        frozenset(c.items()): {o for o in outcomes(cards) if agrees(o, c)} for c in contexts(cards, beta, candidates)
+    }
 
     def extend(uncovered, chosen):
         if not uncovered:

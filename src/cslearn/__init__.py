@@ -6,18 +6,28 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from cslearn.cstree import CStree
+    from cslearn.generators import random_cstree
+    from cslearn.graphs import LDAG
+    from cslearn.metrics import kl_divergence
     from cslearn.stagings import count_cstrees
 
 # Where each public name lives: loaded on first use, so that `import cslearn` is quick.
 _HOMES = {
+    "CStree": "cslearn.cstree",
+    "LDAG": "cslearn.graphs",
     "count_cstrees": "cslearn.stagings",
+    "kl_divergence": "cslearn.metrics",
+    "random_cstree": "cslearn.generators",
 }
-_MODULES = {"data", "errors", "stagings"}
+_MODULES = {"data", "datasets", "errors", "metrics", "scores", "stagings"}
 
-__all__ = ["count_cstrees"]
+__all__ = ["LDAG", "CStree", "count_cstrees", "kl_divergence", "random_cstree"]
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return import_module("importlib.metadata").version("cslearn")
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
     if name in _MODULES:

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Column", "Source", "column_of_cells", "column_of_series", "make_column"]
 
-# Kinds, as pandas infers them, whose values differ whenever Python's == says so. In the other kinds True and 1
-# may meet, which the hash table of pandas would merge.
+# Kinds, as pandas infers them, whose values differ whenever Python's == says so. In the other kinds True and
+# 1 may meet, which the hash table of pandas would merge.
 _PLAIN_KINDS = frozenset({"string", "integer", "floating", "boolean"})
 
 
@@ -43,14 +43,12 @@ class Column:
 class Source:
     """Data that were opened but not yet encoded; ``column`` gives the column at a position.
 
-    ``named`` is False if the names were made up here. ``text`` says that the cells come from a text file, where
-    missing cells are a matter of tokens.
+    ``text`` says that the cells come from a text file, where missing cells are a matter of tokens.
     """
 
     names: tuple[str, ...]
     n: int
     column: Callable[[int], Column]
-    named: bool = True
     text: bool = False
     weights: NDArray[np.float64] | None = None
 
@@ -58,7 +56,8 @@ class Source:
 def make_column(name: str, codes: Any, labels: Sequence[State], *, fixed: bool = False) -> Column:
     """Make a column, in which a label that is NaN counts as missing."""
     codes = np.asarray(codes, dtype=np.int32)
-    # Only a float NaN differs from itself. Nullable and Arrow arrays can hold one beside their own missing value.
+    # Only a float NaN differs from itself. Nullable and Arrow arrays can hold one beside their own missing
+    # value.
     kept = [label == label for label in labels]
     if not all(kept):
         new_codes = np.append(np.where(kept, np.cumsum(kept) - 1, -1), -1).astype(np.int32)
@@ -83,7 +82,7 @@ def column_of_series(name: str, series: pd.Series[Any]) -> Column:
     if isinstance(dtype, pd.CategoricalDtype):
         labels = [to_label(value) for value in dtype.categories]
         return make_column(name, series.cat.codes.to_numpy(), labels, fixed=True)
-    if dtype == object:
+    if dtype.kind == "O" and dtype.name == "object":
         return column_of_cells(name, series.to_numpy())
     try:
         codes, values = pd.factorize(series)

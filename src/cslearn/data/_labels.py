@@ -14,6 +14,7 @@ __all__ = [
     "StateIndex",
     "is_number",
     "is_numeric",
+    "listing",
     "natural_order",
     "state_key",
     "to_label",
@@ -86,11 +87,18 @@ def natural_order(labels: Sequence[State]) -> list[int]:
     return sorted(positions, key=lambda i: (type(labels[i]).__name__, labels[i]))
 
 
+def listing(items: Iterable[object], limit: int = 10) -> str:
+    """Write names or states for a message, at most ``limit`` of them."""
+    texts = [repr(item) for item in items]
+    more = f" and {len(texts) - limit} more" if len(texts) > limit else ""
+    return ", ".join(texts[:limit]) + more
+
+
 class StateIndex:
     """Look up values among given states: exactly first, then by their text, then by their text as a number.
 
-    True never matches 1, nor the other way round. 1.0 matches 1 exactly, and the texts "1" and "1.0" match it as
-    well. A text that fits several states matches none of them, unless one of them exactly.
+    True never matches 1, nor the other way round. 1.0 matches 1 exactly, and the texts "1" and "1.0" match it
+    as well. A text that fits several states matches none of them, unless one of them exactly.
     """
 
     def __init__(self, states: Iterable[State]) -> None:

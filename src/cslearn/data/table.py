@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cslearn.data._labels import State, state_key, to_label
+from cslearn.data._labels import State, listing, state_key, to_label
+from cslearn.data._weights import check_weights
 from cslearn.errors import InputError
 
 if TYPE_CHECKING:
@@ -29,8 +30,8 @@ class Table:
     Parameters
     ----------
     codes : array of int, shape (n, p)
-        ``codes[row, j]`` is the position of the cell among ``states[j]``. Stored column by column in the smallest
-        of uint8 and uint16 that fits, and read-only.
+        ``codes[row, j]`` is the position of the cell among ``states[j]``. Stored column by column in the
+        smallest of uint8 and uint16 that fits, and read-only.
     variables : sequence of str, length p
         The names, all different.
     states : sequence of sequences, length p
@@ -68,7 +69,7 @@ class Table:
         object.__setattr__(self, "codes", array)
         object.__setattr__(self, "variables", names)
         object.__setattr__(self, "states", labels)
-        object.__setattr__(self, "weights", None if weights is None else _check_weights(weights, len(array)))
+        object.__setattr__(self, "weights", None if weights is None else check_weights(weights, len(array)))
 
     @property
     def n(self) -> int:
@@ -150,7 +151,7 @@ class Table:
         position = {name: j for j, name in enumerate(self.variables)}
         unknown = [name for name in variables if name not in position]
         if unknown:
-            raise InputError(f"No variable {unknown[0]!r}. The variables are {_listing(self.variables)}.")
+            raise InputError(f"No variable {unknown[0]!r}. The variables are {listing(self.variables)}.")
         chosen = [position[name] for name in variables]
         return Table(self.codes[:, chosen], variables, [self.states[j] for j in chosen], self.weights)
 
@@ -240,7 +241,7 @@ def _check_names(variables: Iterable[str]) -> tuple[str, ...]:
             raise InputError(f"The name of a variable must be a string that is not empty, not {name!r}.")
     if len(set(names)) < len(names):
         repeated = sorted({name for name in names if names.count(name) > 1})
-        raise InputError(f"Names of variables must differ; repeated: {_listing(repeated)}. Rename them.")
+        raise InputError(f"Names of variables must differ; repeated: {listing(repeated)}. Rename them.")
     return names
 
 
@@ -286,26 +287,11 @@ def _check_codes(
             raise InputError(
                 f"Variable {name!r}, row {row + 1}: code {int(column[row])} is outside 0 to {len(labels) - 1}."
             )
-    small = np.uint8 if max(map(len, states)) <= 2**8 else np.uint16
+    small: Any = np.uint8 if max(map(len, states)) <= 2**8 else np.uint16
     # A copy, so that the caller's array stays writable and cannot change this one.
-    result = array.astype(small, order="F", copy=True)
+    result: NDArray[np.uint8 | np.uint16] = array.astype(small, order="F", copy=True)
     result.flags.writeable = False
     return result
-
-
-def _check_weights(weights: ArrayLike, n: int) -> NDArray[np.float64]:
-    try:
-        array = np.array(weights, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InputError("Weights must be real numbers.") from None
-    if array.shape != (n,):
-        raise InputError(f"Weights must be one number for each of the {n:,} rows; their shape is {array.shape}.")
-    bad = ~(np.isfinite(array) & (array >= 0))
-    if bad.any():
-        row = int(np.flatnonzero(bad)[0])
-        raise InputError(f"Weight of row {row + 1}: {array[row]} is not a non-negative finite number.")
-    array.flags.writeable = False
-    return array
 
 
 def _keys(states: tuple[tuple[State, ...], ...]) -> list[list[tuple[bool, State]]]:
@@ -323,9 +309,3 @@ def _row_keys(codes: NDArray[Any], cards: tuple[int, ...]) -> NDArray[Any]:
     # Big-endian, so that bytes compare as the numbers do.
     rows = np.ascontiguousarray(codes, dtype=codes.dtype.newbyteorder(">"))
     return rows.view(np.dtype((np.void, rows.shape[1] * rows.itemsize))).reshape(-1)
-
-
-def _listing(names: Iterable[str], limit: int = 10) -> str:
-    quoted = [repr(name) for name in names]
-    more = f" and {len(quoted) - limit} more" if len(quoted) > limit else ""
-    return ", ".join(quoted[:limit]) + more

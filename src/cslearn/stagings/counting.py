@@ -166,7 +166,7 @@ def max_stages(cards: Cards, beta: int, candidates: Iterable[Any] | None = None)
     >>> stagings.max_stages([2, 3, 4], beta=2)
     12
     """
-    sizes = sorted(candidate_cards(cards, candidates).values(), reverse=True)
+    sizes: list[int] = sorted(candidate_cards(cards, candidates).values(), reverse=True)
     return prod(sizes[: check_beta(beta)])
 
 

@@ -110,9 +110,7 @@ class BoxCover:
             uncovered &= ~self.masks[choice]
         return memo[self.everything][0], chosen
 
-    def draw(
-        self, log_weights: Sequence[float], memo: dict[int, float], rng: np.random.Generator
-    ) -> list[Pairs]:
+    def draw(self, log_weights: Sequence[float], memo: dict[int, float], rng: np.random.Generator) -> list[Pairs]:
         """Draw a staging with probability proportional to its weight; `memo` is from :meth:`log_sums`."""
         chosen, uncovered = [], self.everything
         while uncovered:

@@ -12,6 +12,7 @@ maximum in place of the sums (and no correction) the same recursion finds the be
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf
@@ -23,7 +24,7 @@ from numpy.typing import NDArray
 from cslearn._numerics import log_diff_exp, log_sum_exp, log_sum_exp_axis
 from cslearn.stagings.cover import Pairs
 
-__all__ = ["TIE_TOLERANCE", "LevelWeights"]
+__all__ = ["TIE_TOLERANCE", "LevelWeights", "draw_uniform"]
 
 TIE_TOLERANCE = 1e-10
 """Stagings whose log-weights differ by less, relative to their size, are tied: fewer stages win."""
@@ -138,8 +139,7 @@ class LevelWeights:
                     splits.append(choice if choice < self.size else -1)
                 else:
                     splits.append(-1)
-            full_pair = splits[0] >= 0 and len(set(splits)) == 1
-            if not full_pair or rng.random() < 0.5:
+            if not _is_full_pair(splits) or rng.random() < 0.5:
                 return self.contexts((k, *splits))
 
     def contexts(self, shape: tuple[int, ...] | None) -> list[Pairs]:
@@ -154,6 +154,35 @@ class LevelWeights:
             else:
                 contexts += [((root, x), (j, y)) for y in range(self.cards[j])]
         return contexts
+
+
+def draw_uniform(cards: Sequence[int], beta: int, rng: np.random.Generator) -> list[Pairs]:
+    """Draw one of the stagings with contexts of at most ``beta <= 2`` variables, all with equal probability.
+
+    Each of a root's states has as many options as the level has variables (a stop or a split on another one), so
+    the roots' shares are known. O(m) for `m` variables.
+    """
+    sizes = np.array(cards, dtype=np.intp)
+    shapes = LevelWeights(sizes, 0.0)
+    m = len(sizes)
+    if beta == 0 or m == 0:
+        return shapes.contexts(None)
+    options = m if beta == 2 else 1
+    roots = np.append(sizes * np.log(options), 0.0)
+    while True:
+        k = _draw_log(roots, rng)
+        if k == m:
+            return shapes.contexts(None)
+        # Option k, which would split on the root itself, stands for a stop.
+        drawn = rng.integers(options, size=sizes[k]) if beta == 2 else np.full(sizes[k], k)
+        splits = [-1 if j == k else int(j) for j in drawn]
+        if not _is_full_pair(splits) or rng.random() < 0.5:
+            return shapes.contexts((k, *splits))
+
+
+def _is_full_pair(splits: Sequence[int]) -> bool:
+    """Tell whether all states of a root split on the same variable: a staging that has two roots."""
+    return splits[0] >= 0 and len(set(splits)) == 1
 
 
 def _fewest_of_best(options: list[tuple[float, int, T]], tolerance: float) -> tuple[float, int, T]:

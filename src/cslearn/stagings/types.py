@@ -134,8 +134,7 @@ class Stage:
     def outcomes(self) -> Iterator[Context]:
         """Yield the outcomes of the level that are in the stage."""
         choices = [
-            (self.context[variable],) if variable in self.context else states
-            for variable, states in self.scope.items()
+            (self.context[variable],) if variable in self.context else states for variable, states in self.scope.items()
         ]
         for outcome in product(*choices):
             yield Context(zip(self.scope, outcome, strict=True))
@@ -262,7 +261,7 @@ class Staging:
         return f"Staging({len(self.scope)} variables, {len(self)} stages: {self})"
 
 
-def as_scope(scope: Scope | Mapping[Any, int] | Sequence[int]) -> Scope:
+def as_scope(scope: Mapping[Any, Any] | Sequence[int]) -> Scope:
     """Return a level's variables with their states, from states, cardinalities or a sequence of these."""
     items = scope.items() if isinstance(scope, Mapping) else enumerate(scope)
     full: dict[Any, tuple[Any, ...]] = {}
@@ -276,16 +275,28 @@ def as_scope(scope: Scope | Mapping[Any, int] | Sequence[int]) -> Scope:
 def _canonical(scope: Scope, contexts: list[Context]) -> tuple[Context, ...]:
     """Order contexts, and the variables within each, so that equal stagings look the same.
 
-    Variables that all contexts share come first: they are the root of the decision tree that people read.
+    Where all contexts share a variable it comes first and its states part them, and so on within each part: that is
+    the decision tree that people read.
     """
-    shared = set(contexts[0]).intersection(*contexts) if contexts else set()
-    position = {variable: (variable not in shared, index) for index, variable in enumerate(scope)}
-    ordered = [Context((v, context[v]) for v in sorted(context, key=position.__getitem__)) for context in contexts]
+    if len(contexts) == 1 and len(contexts[0]) <= 1:
+        return tuple(contexts)
+    position = {variable: index for index, variable in enumerate(scope)}
 
-    def key(context: Context) -> list[tuple[tuple[bool, int], int]]:
-        return [(position[variable], scope[variable].index(state)) for variable, state in context.items()]
+    def ordered(part: list[Context]) -> list[list[tuple[Any, Any]]]:
+        shared = set(part[0]).intersection(*part)
+        if len(part) == 1 or not shared:
+            rows = [sorted(context.items(), key=lambda pair: position[pair[0]]) for context in part]
+            return sorted(rows, key=lambda row: [(position[v], scope[v].index(x)) for v, x in row])
+        root = min(shared, key=position.__getitem__)
+        found = []
+        for state in scope[root]:
+            rest = [
+                Context((v, x) for v, x in context.items() if v != root) for context in part if context[root] == state
+            ]
+            found += [[(root, state), *row] for row in ordered(rest)] if rest else []
+        return found
 
-    return tuple(sorted(ordered, key=key))
+    return tuple(map(Context, ordered(contexts)))
 
 
 def _check_known(scope: Scope, contexts: Iterable[Context]) -> None:

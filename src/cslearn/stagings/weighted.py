@@ -17,7 +17,7 @@ from cslearn._numerics import RandomState, as_generator
 from cslearn.errors import InputError
 from cslearn.stagings.counting import Cards, candidate_cards, check_beta
 from cslearn.stagings.cover import BoxCover, Pairs
-from cslearn.stagings.level import TIE_TOLERANCE, LevelWeights
+from cslearn.stagings.level import TIE_TOLERANCE, LevelWeights, draw_uniform
 from cslearn.stagings.types import Context, Scope, Staging, as_scope
 
 __all__ = ["draw", "listing", "log_sum", "maximum"]
@@ -163,10 +163,12 @@ def draw(
     --------
     >>> from cslearn import stagings
     >>> print(stagings.draw([2, 3, 2], beta=2, random_state=1)[0])
-    1=0 | 1=1, 0=0 | 1=1, 0=1 | 1=2
+    1=0, 2=0 | 1=0, 2=1 | 1=1, 2=0 | 1=1, 2=1 | 1=2, 0=0 | 1=2, 0=1
     """
     level = _Level(cards, beta, candidates)
     rng = as_generator(random_state)
+    if level.beta <= 2 and log_weight is None:
+        return [level.staging(draw_uniform(level.cards, level.beta, rng)) for _ in range(size)]
     if level.beta <= 2:
         weights = level.weights(log_weight)
         _check_some_weight(weights.log_sum())

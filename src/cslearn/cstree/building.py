@@ -1,0 +1,175 @@
+"""CStrees from contexts, CSI statements, DAGs and LDAGs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from cslearn.cstree.model import CStree
+from cslearn.cstree.statements import Statement, parse_context, parse_statement
+from cslearn.errors import InputError, LimitError
+from cslearn.stagings import Context, Stage, Staging
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+    from cslearn.graphs import LDAG
+
+__all__ = ["from_contexts", "from_dag", "from_ldag", "from_statements"]
+
+# Stages of single outcomes, and the outcomes of the parents of an LDAG, are listed up to this number.
+OUTCOME_LIMIT = 1 << 16
+
+States = Mapping[str, Sequence[Any]]
+
+
+def from_contexts(
+    contexts: Mapping[str, Iterable[Any]], states: States, order: Sequence[str] | None, fill: bool
+) -> CStree:
+    """See :meth:`CStree.from_contexts`."""
+    if order is None:
+        order = [*(v for v in states if v not in contexts), *contexts]
+    read = {
+        variable: [
+            parse_context(context, states) if isinstance(context, str) else Context(context) for context in given
+        ]
+        for variable, given in contexts.items()
+    }
+    if fill:
+        for position, variable in enumerate(order):
+            scope = {v: tuple(states[v]) for v in order[:position]}
+            read[variable] = _with_singletons(variable, scope, read.get(variable, []))
+    return CStree(order, read, states=states)
+
+
+def from_statements(statements: Iterable[str], states: States, order: Sequence[str] | None) -> CStree:
+    """See :meth:`CStree.from_statements`."""
+    order = list(states) if order is None else list(order)
+    contexts: dict[str, list[Context]] = {variable: [] for variable in order}
+    for text in statements:
+        statement = parse_statement(text, states)
+        target, free = _target(text, statement, order)
+        outcomes = product(*(states[v] for v in free))
+        stages = [Context(zip(free, outcome, strict=True)) | statement.context for outcome in outcomes]
+        contexts[target] += [stage for stage in stages if stage not in contexts[target]]
+    return from_contexts(contexts, states, order, fill=True)
+
+
+def _target(text: str, statement: Statement, order: list[str]) -> tuple[str, tuple[str, ...]]:
+    """Return the variable whose stages a statement defines, and the variables that it conditions on freely."""
+    position = {variable: index for index, variable in enumerate(order)}
+    for side, other in ((statement.left, statement.right), (statement.right, statement.left)):
+        named = {*other, *statement.given, *statement.context}
+        if len(side) == 1 and side[0] in position and all(position.get(v, -1) < position[side[0]] for v in named):
+            lacking = [v for v in order[: position[side[0]]] if v not in named]
+            if lacking:
+                raise InputError(
+                    f"{text!r} does not define stages of {side[0]!r}: it must name every variable before it, and"
+                    f" lacks {', '.join(map(repr, lacking))}"
+                )
+            return side[0], statement.given
+    raise InputError(
+        f"{text!r} does not define stages: one side of it must be a single variable that comes after all others"
+        f" in the order {', '.join(order)}"
+    )
+
+
+def _with_singletons(variable: str, scope: States, contexts: list[Context]) -> list[Context]:
+    """Return the contexts, and one for each single outcome that agrees with none of them."""
+    size = prod(len(states) for states in scope.values())
+    if sum(Stage(context, scope).size for context in contexts) >= size:
+        return contexts
+    if size > OUTCOME_LIMIT:
+        raise LimitError(
+            f"the contexts of {variable!r} leave outcomes uncovered. Making stages of them is limited to levels of"
+            f" {OUTCOME_LIMIT:,} outcomes, and this one has {size:,}: give contexts that cover them."
+        )
+    everything = (Context(zip(scope, outcome, strict=True)) for outcome in product(*scope.values()))
+    return [*contexts, *(o for o in everything if not any(c.agrees(o) for c in contexts))]
+
+
+def from_dag(dag: nx.DiGraph, states: States, order: Sequence[str] | None) -> CStree:
+    """See :meth:`CStree.from_dag`."""
+    unknown = [v for v in dag if v not in states]
+    if unknown:
+        raise InputError(f"the states of {', '.join(map(repr, unknown))} are not given, but the DAG has them")
+    order = _topological(dag, states) if order is None else list(order)
+    stagings = {}
+    for position, variable in enumerate(order):
+        parents = list(dag.predecessors(variable)) if variable in dag else []
+        late = [v for v in parents if v not in order[:position]]
+        if late:
+            raise InputError(f"the order puts {variable!r} before its parent {late[0]!r}")
+        scope = {v: tuple(states[v]) for v in order[:position]}
+        # A variable with one state tells nothing, so it is no context variable.
+        stagings[variable] = Staging.full_split(scope, [v for v in scope if v in parents and len(scope[v]) > 1])
+    return CStree(order, stagings, states=states)
+
+
+def _topological(dag: nx.DiGraph, states: States) -> list[str]:
+    """Return the order of the variables that is first, by their order in `states`, among those the DAG allows."""
+    import networkx as nx
+
+    position = {variable: index for index, variable in enumerate(states)}
+    full = nx.DiGraph()
+    full.add_nodes_from(states)
+    full.add_edges_from(dag.edges)
+    try:
+        return list(nx.lexicographical_topological_sort(full, key=position.__getitem__))
+    except nx.NetworkXUnfeasible:
+        cycle = " -> ".join(str(edge[0]) for edge in nx.find_cycle(full))
+        raise InputError(f"the graph has a cycle: {cycle} -> ...") from None
+
+
+def from_ldag(ldag: LDAG, order: Sequence[str] | None) -> CStree:
+    """See :meth:`CStree.from_ldag`."""
+    order = _topological(ldag.graph, ldag.states) if order is None else list(order)
+    stagings = {}
+    for variable in order:
+        parents = [v for v in order if v in ldag.graph.predecessors(variable)]
+        stagings[variable] = _stages_of_labels(ldag, variable, parents)
+    return CStree(order, stagings, states=ldag.states)
+
+
+def _stages_of_labels(ldag: LDAG, variable: str, parents: list[str]) -> list[Context]:
+    """Return the stages of a variable: outcomes of its parents are joined where a label makes an edge vanish."""
+    scope = {v: ldag.states[v] for v in parents}
+    if prod(map(len, scope.values())) > OUTCOME_LIMIT:
+        raise LimitError(
+            f"{variable!r} has parents with more than the limit of {OUTCOME_LIMIT:,} joint outcomes, too many to"
+            " read its stages off the labels"
+        )
+    stage = {outcome: outcome for outcome in product(*scope.values())}
+
+    def representative(outcome: tuple[Any, ...]) -> tuple[Any, ...]:
+        while stage[outcome] != outcome:
+            outcome = stage[outcome]
+        return outcome
+
+    for index, parent in enumerate(parents):
+        for outcome in list(stage):
+            moved = (*outcome[:index], scope[parent][0], *outcome[index + 1 :])
+            others = {v: x for v, x in zip(parents, outcome, strict=True) if v != parent}
+            if moved != outcome and ldag.vanishes((parent, variable), others):
+                stage[representative(outcome)] = representative(moved)
+    groups: dict[tuple[Any, ...], list[tuple[Any, ...]]] = {}
+    for outcome in stage:
+        groups.setdefault(representative(outcome), []).append(outcome)
+    return [_as_context(variable, scope, group) for group in groups.values()]
+
+
+def _as_context(variable: str, scope: States, outcomes: list[tuple[Any, ...]]) -> Context:
+    """Return the context whose stage is exactly these outcomes; an error if there is none."""
+    met = [set(column) for column in zip(*outcomes, strict=True)]
+    fixed = {v: next(iter(states)) for v, states in zip(scope, met, strict=True) if len(states) == 1}
+    context = Context({v: x for v, x in fixed.items() if len(scope[v]) > 1})
+    if Stage(context, scope).size != len(outcomes):
+        shown = "; ".join(str(Context(zip(scope, outcome, strict=True))) for outcome in outcomes[:4])
+        raise InputError(
+            f"the LDAG is not a CStree: its labels join these outcomes of the parents of {variable!r} into one"
+            f" stage, which is not the set of all outcomes that agree with a context: {shown}"
+            + ("; ..." if len(outcomes) > 4 else "")
+        )
+    return context

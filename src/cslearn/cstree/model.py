@@ -1,0 +1,558 @@
+"""The CStree: an order of the variables, a staging for each, and the probabilities in each stage."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from math import inf
+from os import PathLike
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from cslearn._numerics import RandomState, as_generator
+from cslearn.counts import stage_counts, stage_of_rows
+from cslearn.cstree.parameters import Method, estimate
+from cslearn.data import Table, as_table
+from cslearn.errors import InputError
+from cslearn.stagings import Context, Staging
+
+if TYPE_CHECKING:
+    import networkx as nx
+    import pandas as pd
+
+    from cslearn.graphs import LDAG
+
+__all__ = ["CStree"]
+
+Floats = NDArray[np.float64]
+
+
+class CStree:
+    """A context-specific model of categorical variables.
+
+    Given the variables before it in the order, a variable's distribution depends only on the stage, and so on the
+    context, that the outcome is in. A CStree is immutable.
+
+    Parameters
+    ----------
+    order : sequence of str
+        The variables, each after those it may depend on.
+    stagings : mapping of str to Staging or to an iterable of contexts
+        For each variable, the partition of the outcomes of the variables before it. A context is a
+        :class:`~cslearn.stagings.Context` or a mapping of variables to states. The first variable of the order
+        may be left out.
+    parameters : mapping of str to array of shape (stages, states), optional
+        The probabilities of the variable's states in each stage, stages in the order of ``stagings[variable]``.
+        Without them the CStree is a structure: it can be drawn and scored, but has no probabilities.
+    states : mapping of str to sequence of states
+        The states of each variable; the order of the variables here is the order of the columns of a data table.
+
+    Attributes
+    ----------
+    order : tuple of str
+    variables : tuple of str
+        The variables in the order of the columns.
+    states : mapping of str to tuple
+    stagings : mapping of str to Staging
+    parameters : mapping of str to ndarray, or None
+        Aligned with ``stagings[variable].contexts``; read-only.
+
+    Examples
+    --------
+    >>> from cslearn import CStree
+    >>> tree = CStree(
+    ...     order=["exposed", "carrier"],
+    ...     stagings={"carrier": [{"exposed": "no"}, {"exposed": "yes"}]},
+    ...     parameters={"exposed": [[0.7, 0.3]], "carrier": [[0.95, 0.05], [0.4, 0.6]]},
+    ...     states={"exposed": ["no", "yes"], "carrier": ["no", "yes"]},
+    ... )
+    >>> print(tree)
+    CStree of 2 variables: 3 stages, 3 free parameters
+    order: exposed, carrier
+    <BLANKLINE>
+    exposed          no   yes
+      (always)    0.700 0.300
+    carrier          no   yes
+      exposed=no  0.950 0.050
+      exposed=yes 0.400 0.600
+    >>> tree.log_prob([{"exposed": "no", "carrier": "no"}]).round(4)
+    array([-0.408])
+    """
+
+    def __init__(
+        self,
+        order: Sequence[str],
+        stagings: Mapping[str, Staging | Iterable[Any]],
+        parameters: Mapping[str, ArrayLike] | None = None,
+        *,
+        states: Mapping[str, Sequence[Any]],
+    ) -> None:
+        self.order = tuple(order)
+        self.states: Mapping[str, tuple[Any, ...]] = MappingProxyType(
+            {v: tuple(x.item() if isinstance(x, np.generic) else x for x in s) for v, s in states.items()}
+        )
+        self.variables = tuple(self.states)
+        _check_order_and_states(self.order, self.states)
+        unknown = set(stagings).difference(self.order)
+        if unknown:
+            raise InputError(f"there are stagings for {_names(unknown)}, which are not in the order")
+        checked: dict[str, Staging] = {}
+        aligned: dict[str, Floats] = {}
+        for position, variable in enumerate(self.order):
+            scope = MappingProxyType({v: self.states[v] for v in self.order[:position]})
+            if variable not in stagings and position > 0:
+                raise InputError(
+                    f"there is no staging for {variable!r}. If it depends on nothing, give it the one stage [{{}}]."
+                )
+            given = stagings.get(variable, [Context()])
+            if isinstance(given, Staging) and dict(given.scope) == dict(scope):
+                checked[variable] = given
+            else:
+                given = [Context(context) for context in given]
+                try:
+                    checked[variable] = Staging(scope, given)
+                except InputError as error:
+                    raise InputError(f"the staging of {variable!r}: {error}") from None
+            if parameters is not None:
+                aligned[variable] = self._aligned(variable, parameters, list(given), checked[variable])
+        self.stagings: Mapping[str, Staging] = MappingProxyType(checked)
+        self.parameters: Mapping[str, Floats] | None = None
+        if parameters is not None:
+            unknown = set(parameters).difference(self.order)
+            if unknown:
+                raise InputError(f"there are parameters for {_names(unknown)}, which are not in the order")
+            self.parameters = MappingProxyType(aligned)
+
+    def _aligned(
+        self, variable: str, parameters: Mapping[str, ArrayLike], given: list[Context], staging: Staging
+    ) -> Floats:
+        """Return the parameters of a variable in the order of its staging, checked and read-only."""
+        if variable not in parameters:
+            raise InputError(f"there are no parameters for {variable!r}")
+        try:
+            array = np.array(parameters[variable], dtype=float)
+        except (TypeError, ValueError):
+            raise InputError(f"the parameters of {variable!r} are not a table of numbers") from None
+        shape = (len(staging), len(self.states[variable]))
+        if array.shape != shape:
+            raise InputError(
+                f"the parameters of {variable!r} have shape {array.shape}; {shape[0]} stages and {shape[1]} states"
+                f" need {shape}"
+            )
+        off = ~(np.isfinite(array).all(axis=1) & (array >= 0).all(axis=1) & (abs(array.sum(axis=1) - 1) < 1e-6))
+        if off.any():
+            row = int(np.flatnonzero(off)[0])
+            raise InputError(
+                f"the parameters of {variable!r} in the stage ({given[row] or 'always'}) are {array[row].tolist()}:"
+                " not probabilities that sum to 1"
+            )
+        position = {context: row for row, context in enumerate(given)}
+        array = array[[position[context] for context in staging.contexts]]
+        array.setflags(write=False)
+        return array
+
+    # ------------------------------------------------------------------ building
+    @classmethod
+    def from_contexts(
+        cls,
+        contexts: Mapping[str, Iterable[Any]],
+        *,
+        states: Mapping[str, Sequence[Any]],
+        order: Sequence[str] | None = None,
+        fill: bool = False,
+    ) -> CStree:
+        """Build a structure from the contexts of each variable, as mappings or as text.
+
+        Parameters
+        ----------
+        contexts : mapping of str to iterable of Context, mapping or str
+            Text such as ``"exposed=yes, diagnosis=no"``; the empty context is ``""``.
+        states : mapping of str to sequence of states
+        order : sequence of str, optional
+            By default the order in which `contexts` names the variables, with variables that it does not name
+            before them.
+        fill : bool
+            Make a stage of its own of every outcome that no context covers, instead of refusing.
+
+        Examples
+        --------
+        >>> yesno = ["no", "yes"]
+        >>> tree = CStree.from_contexts(
+        ...     {"exposed": [""], "carrier": ["exposed=no", "exposed=yes"]},
+        ...     states={"exposed": yesno, "carrier": yesno},
+        ... )
+        >>> tree.stagings["carrier"]
+        Staging(1 variables, 2 stages: exposed=no | exposed=yes)
+        """
+        from cslearn.cstree.building import from_contexts
+
+        return from_contexts(contexts, states, order, fill)
+
+    @classmethod
+    def from_statements(
+        cls, statements: Iterable[str], *, states: Mapping[str, Sequence[Any]], order: Sequence[str] | None = None
+    ) -> CStree:
+        """Build a structure from CSI statements, written as in the paper.
+
+        A statement ``"target _||_ B1, B2 | C1, S1=x"`` says that the target does not depend on ``B1, B2`` given
+        ``C1`` when ``S1`` is ``x``. Together with the target it must name every variable before the target. Outcomes
+        that no statement is about are stages of their own.
+
+        Parameters
+        ----------
+        statements : iterable of str
+            ``⊥``, ``⫫`` and ``⊥⊥`` may stand for ``_||_``. Names that hold one of ``, | = "`` or a space at an end
+            are written in double quotes.
+        states : mapping of str to sequence of states
+        order : sequence of str, optional
+            By default the order of `states`.
+
+        Examples
+        --------
+        >>> yesno = ["no", "yes"]
+        >>> tree = CStree.from_statements(
+        ...     ["carrier _||_ diagnosis | exposed=no"],
+        ...     states={"diagnosis": yesno, "exposed": yesno, "carrier": yesno},
+        ... )
+        >>> print(tree.stagings["carrier"])
+        exposed=no | exposed=yes, diagnosis=no | exposed=yes, diagnosis=yes
+        """
+        from cslearn.cstree.building import from_statements
+
+        return from_statements(statements, states, order)
+
+    @classmethod
+    def from_dag(
+        cls, dag: nx.DiGraph, *, states: Mapping[str, Sequence[Any]], order: Sequence[str] | None = None
+    ) -> CStree:
+        """Build the structure of a Bayesian network: every variable splits on all states of its parents.
+
+        Parameters
+        ----------
+        dag : networkx.DiGraph
+            Edges from parent to child; a variable may be left out if it has no edges.
+        states : mapping of str to sequence of states
+        order : sequence of str, optional
+            An order in which parents come before children; by default the first such, by the order of `states`.
+
+        Examples
+        --------
+        >>> import networkx as nx
+        >>> tree = CStree.from_dag(nx.DiGraph([("a", "b")]), states={"b": [0, 1], "a": [0, 1, 2]})
+        >>> tree.order, str(tree.stagings["b"])
+        (('a', 'b'), 'a=0 | a=1 | a=2')
+        """
+        from cslearn.cstree.building import from_dag
+
+        return from_dag(dag, states, order)
+
+    @classmethod
+    def from_ldag(cls, ldag: LDAG, *, order: Sequence[str] | None = None) -> CStree:
+        """Build the CStree that an LDAG represents, if it represents one; an error says where it does not.
+
+        Examples
+        --------
+        >>> from cslearn.datasets import chickenpox_model
+        >>> tree = chickenpox_model()
+        >>> CStree.from_ldag(tree.to_ldag()).stagings == tree.stagings
+        True
+        """
+        from cslearn.cstree.building import from_ldag
+
+        return from_ldag(ldag, order)
+
+    def with_parameters(self, parameters: Mapping[str, ArrayLike] | None) -> CStree:
+        """Return the same structure with other parameters (or, with None, without any)."""
+        return CStree(self.order, self.stagings, parameters, states=self.states)
+
+    # ------------------------------------------------------------------ structure
+    @cached_property
+    def parents(self) -> Mapping[str, tuple[str, ...]]:
+        """Context variables of each variable in all its stages together: its parents in the DAG and the LDAG."""
+        return MappingProxyType({v: self.stagings[v].context_variables for v in self.variables})
+
+    @property
+    def n_stages(self) -> int:
+        """Number of stages of all variables together."""
+        return sum(map(len, self.stagings.values()))
+
+    @property
+    def n_free_parameters(self) -> int:
+        """Number of free parameters: for each stage, one less than the target has states."""
+        return sum(len(staging) * (len(self.states[v]) - 1) for v, staging in self.stagings.items())
+
+    def to_dag(self) -> nx.DiGraph:
+        """Return the minimal I-MAP: the DAG with an edge to each variable from each of its context variables.
+
+        Examples
+        --------
+        >>> from cslearn.datasets import chickenpox_model
+        >>> sorted(chickenpox_model().to_dag().in_edges("exposed"))
+        [('background', 'exposed'), ('diagnosis', 'exposed')]
+        """
+        import networkx as nx
+
+        dag = nx.DiGraph()
+        dag.add_nodes_from(self.variables)
+        dag.add_edges_from((parent, v) for v in self.order for parent in self.parents[v])
+        return dag
+
+    def to_ldag(self) -> LDAG:
+        """Return the LDAG: the DAG with, on each edge, the contexts of the other parents in which it vanishes.
+
+        Examples
+        --------
+        >>> from cslearn.datasets import chickenpox_model
+        >>> ldag = chickenpox_model().to_ldag()
+        >>> [str(context) for context in ldag.labels["background", "exposed"]]
+        ['diagnosis=yes']
+        """
+        from cslearn.graphs import LDAG
+
+        return LDAG.from_cstree(self)
+
+    # ------------------------------------------------------------------ probability
+    @cached_property
+    def _coded(self) -> dict[str, list[list[tuple[int, int]]]]:
+        """The contexts of each variable as (column, code) pairs."""
+        column = {v: c for c, v in enumerate(self.variables)}
+        code = {v: {state: x for x, state in enumerate(states)} for v, states in self.states.items()}
+        return {
+            v: [[(column[u], code[u][state]) for u, state in context.items()] for context in staging]
+            for v, staging in self.stagings.items()
+        }
+
+    def _needed_parameters(self) -> Mapping[str, Floats]:
+        if self.parameters is None:
+            raise InputError("this CStree has no parameters: estimate them with tree.fit_parameters(data)")
+        return self.parameters
+
+    def encode(self, data: Any) -> Table:
+        """Return `data` as a table with the variables and states of the model."""
+        return as_table(data, variables=self.variables, states=dict(self.states))
+
+    def log_prob(self, data: Any) -> Floats:
+        """Return the log-probability of every row.
+
+        Parameters
+        ----------
+        data : Table, frame, array, path or whatever :func:`cslearn.data.as_table` reads
+            Must have a column for every variable, with known states; further columns are ignored.
+
+        Returns
+        -------
+        ndarray, shape (n,)
+            Natural logarithms; minus infinity for an outcome of probability zero. O(n) for each stage.
+        """
+        parameters = self._needed_parameters()
+        codes = self.encode(data).codes
+        total = np.zeros(len(codes))
+        for column, variable in enumerate(self.variables):
+            with np.errstate(divide="ignore"):
+                logs = np.log(parameters[variable])
+            total += logs[stage_of_rows(codes, self._coded[variable]), codes[:, column]]
+        return total
+
+    def sample(self, n: int, random_state: RandomState = None) -> pd.DataFrame:
+        """Draw `n` rows.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One categorical column for each variable, with all its states as categories.
+
+        Examples
+        --------
+        >>> from cslearn.datasets import chickenpox_model
+        >>> chickenpox_model().sample(2, random_state=0)
+          background diagnosis exposed carrier
+        0      urban        no     yes     yes
+        1      rural        no     yes     yes
+        """
+        return self.sample_table(n, random_state).to_frame()
+
+    def sample_table(self, n: int, random_state: RandomState = None) -> Table:
+        """Draw `n` rows as an encoded table. O(n) for each stage."""
+        parameters = self._needed_parameters()
+        if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0:
+            raise InputError(f"the number of rows to draw is 0, 1, 2, ..., not {n!r}")
+        rng = as_generator(random_state)
+        widest = max(map(len, self.states.values()))
+        codes = np.zeros((n, len(self.variables)), dtype=np.uint8 if widest <= 256 else np.uint16, order="F")
+        column = {v: c for c, v in enumerate(self.variables)}
+        for variable in self.order:
+            stage = stage_of_rows(codes, self._coded[variable])
+            uniform = rng.random(n)
+            # The last state takes what is left, so rounding never makes a state that does not exist.
+            below = np.cumsum(parameters[variable], axis=1)[:, :-1]
+            for threshold in below.T:
+                codes[:, column[variable]] += uniform >= threshold[stage]
+        return Table(codes, self.variables, tuple(self.states[v] for v in self.variables))
+
+    def fit_parameters(self, data: Any, method: Method = "mean", *, ess: float = 1.0) -> CStree:
+        """Return the same structure with parameters estimated from data.
+
+        Parameters
+        ----------
+        data : Table, frame, array, path or whatever :func:`cslearn.data.as_table` reads
+        method : {"mean", "map", "mle"}
+            Posterior mean, posterior mode, or relative frequencies. A stage without data gets the uniform
+            distribution; see :func:`cslearn.cstree.parameters.estimate` for the borderline cases.
+        ess : float
+            Equivalent sample size of the Dirichlet priors (not used by ``mle``).
+
+        Examples
+        --------
+        >>> from cslearn.datasets import chickenpox_model
+        >>> tree = chickenpox_model()
+        >>> fitted = tree.fit_parameters(tree.sample(10_000, random_state=0), "mle")
+        >>> fitted.parameters["carrier"][0].round(2)
+        array([0.98, 0.02])
+        """
+        table = self.encode(data)
+        cards = np.array(table.cards)
+        parameters = {}
+        for column, variable in enumerate(self.variables):
+            contexts = self._coded[variable]
+            shares = [1 / np.prod([cards[c] for c, _ in pairs], initial=1) for pairs in contexts]
+            counts = stage_counts(table, column, contexts)
+            parameters[variable] = estimate(counts, ess * np.array(shares), method)
+        return self.with_parameters(parameters)
+
+    def bic(self, data: Any) -> float:
+        """Return the Bayesian information criterion of the structure on `data`; smaller is better.
+
+        It is ``k log(n) - 2 log L`` with ``k`` free parameters, `n` rows and the maximal likelihood ``L``.
+
+        Examples
+        --------
+        >>> from cslearn.datasets import chickenpox_model
+        >>> tree = chickenpox_model()
+        >>> round(tree.bic(tree.sample(1000, random_state=0)), 1)
+        4297.4
+        """
+        table = self.encode(data)
+        fitted = self.fit_parameters(table, "mle")
+        weights = np.ones(table.n) if table.weights is None else table.weights
+        used = weights > 0
+        log_likelihood = float(weights[used] @ fitted.log_prob(table)[used])
+        return self.n_free_parameters * float(np.log(table.total_weight)) - 2 * log_likelihood
+
+    # ------------------------------------------------------------------ tables and files
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row for each variable, stage and state: ``variable, context, state, probability``.
+
+        Examples
+        --------
+        >>> from cslearn.datasets import chickenpox_model
+        >>> chickenpox_model().to_frame().tail(3)
+           variable                                       context state  probability
+        15  carrier  exposed=yes, diagnosis=yes, background=rural   yes         0.15
+        16  carrier  exposed=yes, diagnosis=yes, background=urban    no         0.75
+        17  carrier  exposed=yes, diagnosis=yes, background=urban   yes         0.25
+        """
+        import pandas as pd
+
+        rows = []
+        for variable in self.order:
+            for stage, context in enumerate(self.stagings[variable]):
+                for x, state in enumerate(self.states[variable]):
+                    value = np.nan if self.parameters is None else self.parameters[variable][stage, x]
+                    rows.append((variable, str(context), state, value))
+        return pd.DataFrame(rows, columns=["variable", "context", "state", "probability"])
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the model to a JSON file, atomically. :meth:`load` gives the same model back."""
+        from cslearn.cstree.files import save
+
+        save(self, path)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> CStree:
+        """Read a model from a JSON file that :meth:`save` wrote.
+
+        Raises
+        ------
+        FileError
+            If the file is missing, damaged, of a newer version, or not a model.
+
+        Examples
+        --------
+        >>> import tempfile, pathlib
+        >>> from cslearn.datasets import chickenpox_model
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "model.json"
+        >>> chickenpox_model().save(path)
+        >>> CStree.load(path) == chickenpox_model()
+        True
+        """
+        from cslearn.cstree.files import load
+
+        return load(path)
+
+    # ------------------------------------------------------------------ comparison and printing
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, CStree):
+            return NotImplemented
+        if (self.order, self.variables) != (other.order, other.variables):
+            return False
+        if dict(self.states) != dict(other.states) or dict(self.stagings) != dict(other.stagings):
+            return False
+        mine, theirs = self.parameters, other.parameters
+        if mine is None or theirs is None:
+            return mine is theirs
+        return all(np.array_equal(mine[v], theirs[v]) for v in self.order)
+
+    def __hash__(self) -> int:
+        return hash((self.order, *(self.stagings[v] for v in self.order)))
+
+    def __repr__(self) -> str:
+        lacking = "" if self.parameters is not None else ", no parameters"
+        return f"CStree({len(self.order)} variables, {self.n_stages} stages{lacking})"
+
+    def __str__(self) -> str:
+        head = (
+            f"CStree of {len(self.order)} variables: {self.n_stages} stages, {self.n_free_parameters} free parameters"
+        )
+        lines = [head, "order: " + ", ".join(self.order), ""]
+        labels = ["  " + (str(c) or "(always)") for v in self.order for c in self.stagings[v]]
+        width = max(map(len, [*labels, *self.order]))
+        for variable in self.order:
+            names = [str(state) for state in self.states[variable]]
+            columns = [max(len(name), 5) for name in names]
+            cells = zip(names, columns, strict=True) if self.parameters is not None else ()
+            lines.append(" ".join([variable.ljust(width), *(name.rjust(w) for name, w in cells)]).rstrip())
+            for stage, context in enumerate(self.stagings[variable]):
+                row = [] if self.parameters is None else self.parameters[variable][stage]
+                numbers = [f"{value:.3f}".rjust(w) for value, w in zip(row, columns, strict=False)]
+                lines.append(" ".join([("  " + (str(context) or "(always)")).ljust(width), *numbers]).rstrip())
+        return "\n".join(lines)
+
+
+def _check_order_and_states(order: tuple[str, ...], states: Mapping[str, tuple[Any, ...]]) -> None:
+    if not order:
+        raise InputError("a CStree has at least one variable, but the order is empty")
+    for variable in [*order, *states]:
+        if not isinstance(variable, str) or not variable:
+            raise InputError(f"variables are named by non-empty strings, not {variable!r}")
+    twice = {v for v in order if order.count(v) > 1}
+    if twice:
+        raise InputError(f"the order names {_names(twice)} more than once")
+    if set(order) != set(states):
+        lacking, extra = set(states) - set(order), set(order) - set(states)
+        what = f"lacks {_names(lacking)}" if lacking else f"has {_names(extra)}, whose states are not given"
+        raise InputError(f"the order {what}")
+    for variable, labels in states.items():
+        if not labels:
+            raise InputError(f"{variable!r} has no states")
+        odd = [x for x in labels if not isinstance(x, str | bool | int | float) or x != x or x in (inf, -inf)]
+        if odd:
+            raise InputError(f"the states of {variable!r} are strings, numbers or booleans, not {odd[0]!r}")
+        if len(set(labels)) != len(labels):
+            raise InputError(f"{variable!r} has a state twice: {list(labels)}")
+
+
+def _names(variables: Iterable[str]) -> str:
+    return ", ".join(repr(v) for v in sorted(variables))

@@ -1,0 +1,20 @@
+"""Categorical data: reading, encoding, and cutting numbers into bins."""
+
+from __future__ import annotations
+
+from cslearn.data._labels import State
+from cslearn.data.benchpress import read_benchpress, write_benchpress
+from cslearn.data.discretizing import Discretizer, discretize
+from cslearn.data.reading import DEFAULT_NA_VALUES, as_table
+from cslearn.data.table import Table
+
+__all__ = [
+    "DEFAULT_NA_VALUES",
+    "Discretizer",
+    "State",
+    "Table",
+    "as_table",
+    "discretize",
+    "read_benchpress",
+    "write_benchpress",
+]

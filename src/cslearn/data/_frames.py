@@ -1,0 +1,59 @@
+"""Any accepted data as a pandas frame, in which numbers are still numbers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cslearn.data._columns import Column
+from cslearn.data._labels import State, is_numeric
+from cslearn.data._sources import open_source
+from cslearn.data._text import check_header
+from cslearn.data.reading import DEFAULT_NA_VALUES
+from cslearn.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["numbers_of", "read_frame"]
+
+
+def read_frame(data: Any) -> pd.DataFrame:
+    """Give a new frame with strings as column names; the columns of a pandas frame are taken as they are."""
+    import pandas as pd
+
+    if isinstance(data, pd.DataFrame):
+        frame = data.copy(deep=False)
+        frame.columns = pd.Index(check_header([str(name) for name in data.columns], "The data frame"))
+        return frame
+    source = open_source(data, na_values=DEFAULT_NA_VALUES)
+    columns = [source.column(j) for j in range(len(source.names))]
+    return pd.DataFrame({column.name: _series_of(column, text=source.text) for column in columns})
+
+
+def numbers_of(series: pd.Series[Any]) -> NDArray[np.float64]:
+    """Give the numbers of a column, with NaN for missing cells; raise an error if it holds anything else."""
+    import pandas as pd
+
+    if isinstance(series.dtype, pd.CategoricalDtype):
+        raise InputError(f"Column {series.name!r} is categorical already, so it cannot be cut into bins.")
+    try:
+        return pd.to_numeric(series).to_numpy(dtype=np.float64, na_value=np.nan)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"Column {series.name!r} is not numeric, so it cannot be cut: {error}.") from error
+
+
+def _series_of(column: Column, *, text: bool) -> pd.Series[Any]:
+    import pandas as pd
+
+    if column.fixed:
+        categories: pd.Index[Any] = pd.Index(list(column.labels))
+        return pd.Series(pd.Categorical.from_codes(column.codes, categories=categories, ordered=True))
+    labels: list[State] = list(column.labels)
+    if text and all(is_numeric(label) for label in labels):
+        labels = [float(label) for label in labels] if any(isinstance(x, str) for x in labels) else labels
+    values = pd.Series(labels, dtype=None if labels else object)
+    # A position of -1, a missing cell, is no index and gives NaN.
+    return values.reindex(column.codes).reset_index(drop=True)

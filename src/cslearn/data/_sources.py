@@ -1,0 +1,183 @@
+"""Opening data of every kind that is accepted, as a :class:`~cslearn.data._columns.Source`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cslearn.data._columns import Column, Source, column_of_cells, column_of_series, make_column
+from cslearn.data._text import check_file, check_header, read_text, separator_of
+from cslearn.data.table import Table
+from cslearn.errors import FileError, InputError, MissingExtraError
+
+__all__ = ["EXTENSIONS", "open_source"]
+
+EXTENSIONS = (".csv", ".tsv", ".tab", ".csv.gz", ".tsv.gz", ".tab.gz", ".parquet")
+
+
+def open_source(
+    source: Any,
+    *,
+    array_names: Sequence[str] | None = None,
+    sep: str | None = None,
+    na_values: Collection[str] = (),
+) -> Source:
+    """Open data of any accepted kind; ``array_names`` name the columns of an array that has no names."""
+    if isinstance(source, Table):
+        return _open_table(source)
+    if isinstance(source, str | os.PathLike):
+        return _open_path(Path(source), sep, na_values)
+    if isinstance(source, np.ndarray):
+        return _open_array(source, array_names)
+    if isinstance(source, Mapping):
+        return _open_columns(source)
+    if isinstance(source, list | tuple):
+        return _open_records(source)
+    kinds = _kinds(source)
+    if "pandas.DataFrame" in kinds:
+        return _open_frame(source)
+    if "polars.DataFrame" in kinds:
+        return _open_polars(source)
+    if "pyarrow.Table" in kinds:
+        return _open_frame(source.to_pandas())
+    if "polars.LazyFrame" in kinds:
+        raise InputError("A polars LazyFrame has no data yet. Call its collect() first.")
+    raise InputError(
+        f"Data of type {kinds[0]} cannot be read. Give a pandas or polars DataFrame, a pyarrow Table, "
+        "a 2-D or structured NumPy array, a list of dicts, a dict of columns, a Table, or the path of a file."
+    )
+
+
+def _kinds(source: object) -> list[str]:
+    """Name the library and the class, and the parents, of an object; without loading any library."""
+    return [f"{cls.__module__.partition('.')[0]}.{cls.__name__}" for cls in type(source).__mro__]
+
+
+def _open_table(table: Table) -> Source:
+    def column(j: int) -> Column:
+        return Column(table.variables[j], table.codes[:, j].astype(np.int32), table.states[j], fixed=True)
+
+    return Source(table.variables, table.n, column, weights=table.weights)
+
+
+def _open_path(path: Path, sep: str | None, na_values: Collection[str]) -> Source:
+    if path.name.lower().endswith(".parquet"):
+        return _open_frame(_read_parquet(path))
+    if separator_of(path) is not None:
+        return read_text(path, sep, na_values)
+    check_file(path)
+    raise FileError(f"{path}: unknown extension. The known ones are {', '.join(EXTENSIONS)}.")
+
+
+def _read_parquet(path: Path) -> Any:
+    check_file(path)
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError as error:
+        raise MissingExtraError(
+            'Reading Parquet files needs pyarrow, which is not installed: pip install "cslearn[parquet]"'
+        ) from error
+    try:
+        # Opened here, since pyarrow would take the path for a data set with partitions in its directories.
+        with path.open("rb") as file:
+            # Through pandas, which knows the columns that are an index and not data.
+            return pq.read_table(file).to_pandas()
+    except (pa.ArrowException, OSError) as error:
+        raise FileError(f"{path} is not a Parquet file, or a damaged one: {error}. Get it again.") from error
+
+
+def _open_frame(frame: Any) -> Source:
+    names = check_header([str(name) for name in frame.columns], "The data frame")
+    return Source(names, len(frame), lambda j: column_of_series(names[j], frame.iloc[:, j]))
+
+
+def _open_polars(frame: Any) -> Source:
+    names = check_header(frame.columns, "The data frame")
+
+    def column(j: int) -> Column:
+        series = frame.to_series(j)
+        kind = str(series.dtype.base_type())
+        if kind == "Enum":
+            codes = series.to_physical().cast(int).fill_null(-1).to_numpy()
+            return make_column(names[j], codes, series.dtype.categories.to_list(), fixed=True)
+        if series.dtype.is_float() or (series.dtype.is_integer() and not series.null_count()):
+            return column_of_cells(names[j], series.to_numpy())
+        return column_of_cells(names[j], series.to_list())
+
+    return Source(names, frame.height, column)
+
+
+def _open_array(array: NDArray[Any], array_names: Sequence[str] | None) -> Source:
+    if isinstance(array, np.ma.MaskedArray):
+        array = np.ma.filled(array.astype(object), None)
+    if array.dtype.names is not None:
+        fields = array.reshape(-1)
+        names = check_header(array.dtype.names, "The structured array")
+        return Source(names, len(fields), lambda j: column_of_cells(names[j], fields[names[j]]))
+    if array.ndim != 2:
+        raise InputError(
+            f"A NumPy array must have two dimensions (rows and columns), not {array.ndim}. "
+            "Use array.reshape(-1, 1) for a single column."
+        )
+    width = array.shape[1]
+    texts = [f"X{j + 1}" for j in range(width)] if array_names is None else [str(name) for name in array_names]
+    if len(texts) != width:
+        raise InputError(f"variables= has {len(texts)} names, but the array has {width} columns. Name all of them.")
+    named = check_header(texts, "The array")
+    return Source(named, len(array), lambda j: column_of_cells(named[j], array[:, j]))
+
+
+def _open_columns(columns: Mapping[Any, Any]) -> Source:
+    names = check_header([str(name) for name in columns], "The dict of columns")
+    readers: list[Callable[[], Column]] = []
+    lengths: list[int] = []
+    for name, cells in zip(names, columns.values(), strict=True):
+        readers.append(_column_reader(name, cells))
+        lengths.append(len(cells))
+        if lengths[-1] != lengths[0]:
+            raise InputError(
+                f"Column {name!r} has {lengths[-1]:,} cells but column {names[0]!r} has {lengths[0]:,}. "
+                "All columns must have the same length."
+            )
+    return Source(names, lengths[0], lambda j: readers[j]())
+
+
+def _column_reader(name: str, cells: Any) -> Callable[[], Column]:
+    if isinstance(cells, str | bytes) or not hasattr(cells, "__len__") or not hasattr(cells, "__getitem__"):
+        raise InputError(f"Column {name!r} must be a sequence of cells, not {type(cells).__name__}.")
+    if getattr(cells, "ndim", 1) != 1:
+        raise InputError(f"Column {name!r} must have one dimension, not {cells.ndim}.")
+    library = type(cells).__module__.partition(".")[0]
+    if library == "pandas":
+        import pandas as pd
+
+        return lambda: column_of_series(name, pd.Series(cells))
+    if library == "polars":
+        return lambda: _open_polars(cells.to_frame()).column(0)
+    if library == "pyarrow":
+        return lambda: column_of_series(name, cells.to_pandas())
+    if isinstance(cells, np.ma.MaskedArray):
+        return lambda: column_of_cells(name, np.ma.filled(cells.astype(object), None))
+    return lambda: column_of_cells(name, cells)
+
+
+def _open_records(records: Sequence[Any]) -> Source:
+    names: dict[Any, None] = {}
+    for row, record in enumerate(records, start=1):
+        if not isinstance(record, Mapping):
+            raise InputError(
+                f"Row {row} of the list is of type {type(record).__name__}, not a dict. Give a list of "
+                "dicts, a NumPy array or a data frame."
+            )
+        names.update(dict.fromkeys(record))
+    if not names:
+        raise InputError("The list of dicts has no rows or no columns. Give at least one row.")
+    keys = tuple(names)
+    texts = check_header([str(key) for key in keys], "The list of dicts")
+    return Source(texts, len(records), lambda j: column_of_cells(texts[j], [row.get(keys[j]) for row in records]))

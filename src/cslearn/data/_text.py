@@ -1,0 +1,137 @@
+"""Text files: comma or tab separated, plain or gzipped."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import itertools
+import re
+import zlib
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cslearn.data._columns import Column, Source
+from cslearn.data._labels import State
+from cslearn.errors import FileError, InputError
+
+__all__ = ["check_file", "check_header", "encode_rows", "read_rows", "read_text", "separator_of"]
+
+_SEPARATORS = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
+_SEPARATOR_NAMES = {",": "','", ";": "';'", "\t": "'\\t' (tab)", "|": "'|'"}
+_CANONICAL_INTEGER = re.compile(r"0|-?[1-9][0-9]*")
+_CHUNK = 10_000
+
+
+def separator_of(path: Path) -> str | None:
+    """Give the separator that the extension stands for, or None if this is not a text file."""
+    return _SEPARATORS.get(Path(path.name.lower().removesuffix(".gz")).suffix)
+
+
+def check_file(path: Path) -> None:
+    """Raise an error if there is no such file."""
+    if path.is_dir():
+        raise FileError(f"{path} is a directory. Give the name of a file.")
+    if not path.exists():
+        raise FileError(f"There is no file {path}. Check the name and the directory.")
+
+
+def read_rows(path: Path, sep: str) -> Iterator[list[str]]:
+    """Yield the header and then the data rows, all of the same length; blank lines are skipped."""
+    opener = gzip.open if path.name.lower().endswith(".gz") else open
+    try:
+        # utf-8-sig takes away a byte order mark.
+        with opener(path, "rt", encoding="utf-8-sig", newline="") as file:
+            reader = csv.reader(file, delimiter=sep, strict=True)
+            width = 0
+            for row in reader:
+                if not row:
+                    continue
+                width = width or len(row)
+                if len(row) != width:
+                    raise FileError(
+                        f"{path}, line {reader.line_num}: {len(row)} cells, but the header has {width}. "
+                        "Correct the line; a cell that contains the separator must be quoted."
+                    )
+                yield row
+    except UnicodeDecodeError as error:
+        raise FileError(f"{path} is not UTF-8 text ({error.reason}). Save it as UTF-8.") from error
+    except csv.Error as error:
+        raise FileError(f"{path}, line {reader.line_num}: {error}. Check the quotes around the cells.") from error
+    except (gzip.BadGzipFile, zlib.error, EOFError) as error:
+        raise FileError(f"{path} is not a gzip file, or a damaged one ({error}). Get it again.") from error
+    except OSError as error:
+        raise FileError(f"{path} cannot be read: {error.strerror or error}.") from error
+    if not width:
+        raise FileError(f"{path} is empty. It should have a header with the names of the variables, then rows.")
+
+
+def check_header(names: Iterable[str], where: str) -> tuple[str, ...]:
+    """Raise an error if a name is empty or repeated."""
+    names = tuple(names)
+    for position, name in enumerate(names, start=1):
+        if not name.strip():
+            raise InputError(
+                f"{where}: column {position} has no name. Name it; if it holds row numbers, leave it out "
+                "(index=False in pandas)."
+            )
+    if len(set(names)) < len(names):
+        repeated = sorted({repr(name) for name in names if names.count(name) > 1})
+        raise InputError(f"{where}: several columns are called {', '.join(repeated)}. Rename them.")
+    if not names:
+        raise InputError(f"{where}: there is no column. At least one is needed.")
+    return names
+
+
+def encode_rows(rows: Iterator[list[str]], width: int) -> list[tuple[NDArray[np.int32], list[str]]]:
+    """Give for each column the codes of its cells and its distinct cells, in the order of appearance."""
+    codes: list[list[NDArray[np.int32]]] = [[np.empty(0, dtype=np.int32)] for _ in range(width)]
+    seen: list[defaultdict[str, int]] = []
+    for _ in range(width):
+        positions: defaultdict[str, int] = defaultdict()
+        # A cell that is looked up for the first time gets the next code.
+        positions.default_factory = positions.__len__
+        seen.append(positions)
+    while chunk := list(itertools.islice(rows, _CHUNK)):
+        for j, cells in enumerate(zip(*chunk, strict=True)):
+            codes[j].append(np.fromiter(map(seen[j].__getitem__, cells), dtype=np.int32, count=len(cells)))
+    return [(np.concatenate(parts), list(cells)) for parts, cells in zip(codes, seen, strict=True)]
+
+
+def read_text(path: Path, sep: str | None, na_values: Collection[str]) -> Source:
+    """Read a text file with a header; cells stay text unless a whole column holds plain integers."""
+    check_file(path)
+    if sep is not None and (not isinstance(sep, str) or len(sep) != 1 or sep in '"\r\n'):
+        raise InputError(f"sep must be a single character other than a quote or a line end, not {sep!r}.")
+    separator = sep or separator_of(path) or ","
+    rows = read_rows(path, separator)
+    header = next(rows)
+    if sep is None and len(header) == 1:
+        for other, name in _SEPARATOR_NAMES.items():
+            if other != separator and other in header[0]:
+                raise FileError(
+                    f"{path} has a single column, {header[0]!r}. The separator looks to be {name}: pass "
+                    f"sep={other!r} (or sep={separator!r} if there is really one column)."
+                )
+    names = check_header(header, str(path))
+    encoded = encode_rows(rows, len(names))
+    tokens = frozenset(na_values)
+
+    def column(j: int) -> Column:
+        return _column_of_text(names[j], *encoded[j], tokens)
+
+    return Source(names, len(encoded[0][0]), column, text=True)
+
+
+def _column_of_text(name: str, codes: NDArray[np.int32], cells: list[str], tokens: frozenset[str]) -> Column:
+    kept = [cell not in tokens for cell in cells]
+    if not all(kept):
+        codes = np.where(kept, np.cumsum(kept) - 1, -1).astype(np.int32)[codes]
+        cells = [cell for cell, keep in zip(cells, kept, strict=True) if keep]
+    labels: tuple[State, ...] = tuple(cells)
+    if all(_CANONICAL_INTEGER.fullmatch(cell) and -(2**63) <= int(cell) < 2**63 for cell in cells):
+        labels = tuple(int(cell) for cell in cells)
+    return Column(name, codes, labels)

@@ -1,0 +1,217 @@
+"""Turning data of many kinds into a :class:`~cslearn.data.Table`."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from cslearn.data._columns import Source
+from cslearn.data._encoding import complete_rows, encode, encode_given, given_states, refuse_missing
+from cslearn.data._labels import State, listing, state_key
+from cslearn.data._sources import open_source
+from cslearn.data._weights import check_weights, weights_of_column
+from cslearn.data.benchpress import read_benchpress
+from cslearn.data.table import Table
+from cslearn.errors import DataWarning, InputError
+
+__all__ = ["DEFAULT_NA_VALUES", "as_table"]
+
+DEFAULT_NA_VALUES = ("", "?", "NA", "N/A", "NaN", "nan", "null", "NULL")
+"""Cells of a text file that count as missing."""
+
+
+def as_table(
+    source: Any,
+    *,
+    variables: Sequence[str] | None = None,
+    states: Mapping[str, Sequence[State]] | None = None,
+    sample_weight: ArrayLike | str | None = None,
+    missing: Literal["error", "drop", "state"] = "error",
+    na_values: Collection[str] = DEFAULT_NA_VALUES,
+    sep: str | None = None,
+    max_states: int = 64,
+    table_format: Literal["benchpress"] | None = None,
+) -> Table:
+    """Read categorical data and encode them.
+
+    The same data give the same table, whether they come from a data frame, an array or a file. Rows in
+    messages count from 1, the first row of data.
+
+    Parameters
+    ----------
+    source : DataFrame, array, list, dict, Table, str or path
+        A pandas or polars DataFrame; a pyarrow Table; a NumPy array, either structured or of two dimensions,
+        whose columns are called X1, X2, ... unless ``variables`` names them; a list of dicts, in which an
+        absent key is a missing cell; a dict of columns; or the path of a .csv, .tsv, .tab (also with .gz) or
+        .parquet file. A Table is returned as it is unless an option changes it.
+    variables : sequence of str, optional
+        Which columns to use, in this order. For an array without names: the names of all its columns.
+    states : mapping from str to sequence, optional
+        The states of some variables, in their order, observed or not. A cell matches a state that equals it
+        (``1.0`` equals ``1``, but ``True`` does not), and otherwise one that is written alike, such as the
+        text ``"1"`` and the number 1. Any other value is an error. Names of no column are an error too,
+        unless ``variables`` is given, in which case only the states of those variables are looked at.
+    sample_weight : array of float, shape (n,), or str, optional
+        Non-negative weights of the rows, or the name of the column that holds them, which then is no
+        variable.
+    missing : {"error", "drop", "state"}, default "error"
+        What to do about missing cells (None, NaN, NaT, NA; in text files those in ``na_values``): raise an
+        error; drop the rows that have any; or give the columns that have any a last state ``"missing"``. A
+        column that holds the label ``"missing"`` besides missing cells is an error. If ``states`` is given
+        for the column it must contain ``"missing"``.
+    na_values : collection of str
+        The cells that count as missing. Only for text files.
+    sep : str, optional
+        The separator of a text file; by default the comma, or the tab for .tsv and .tab.
+    max_states : int, default 64
+        A column with more distinct values is an error. So is a column of 10 rows or more in which no value
+        occurs twice, and one with more than 20 different numbers that are not whole. Categorical columns
+        (pandas, polars Enum, pyarrow dictionary) and those in ``states`` are never questioned.
+    table_format : {"benchpress"}, optional
+        Read the file with :func:`read_benchpress`.
+
+    Returns
+    -------
+    Table
+        States are in their natural order: numbers ascending, False before True, texts that all read as
+        numbers in the order of the numbers and other texts by character; categories in their own order, with
+        those that do not occur. Whole numbers are int labels, also if they are stored as floats. In text
+        files a column of plain integers gives int labels, anything else stays text.
+
+    Warns
+    -----
+    DataWarning
+        If a column has a single state. It stays in the table, and is never used as a context.
+
+    Raises
+    ------
+    InputError
+        If the data cannot be used; FileError, a kind of InputError, if a file cannot.
+    MissingExtraError
+        If a Parquet file is given and pyarrow is not installed.
+
+    Examples
+    --------
+    >>> from cslearn.data import as_table
+    >>> table = as_table({"rain": ["no", "yes", "no"], "level": [10, 2, 10]})
+    >>> table.states
+    (('no', 'yes'), (2, 10))
+    >>> table.codes.tolist()
+    [[0, 1], [1, 0], [0, 1]]
+    """
+    if missing not in ("error", "drop", "state"):
+        raise InputError(f'missing must be "error", "drop" or "state", not {missing!r}.')
+    if isinstance(max_states, bool) or not isinstance(max_states, int) or max_states < 1:
+        raise InputError(f"max_states must be a positive integer, not {max_states!r}.")
+    wanted = _wanted(variables)
+    given = given_states(states)
+    if table_format is not None:
+        source = _read_format(source, table_format)
+    tokens = [na_values] if isinstance(na_values, str) else na_values
+    data = open_source(source, array_names=wanted, sep=sep, na_values=tokens)
+    weight_name = sample_weight if isinstance(sample_weight, str) else None
+    names = _choose(data, wanted, weight_name)
+    if wanted is None:
+        _check_known(given, names, "states=")
+    if isinstance(source, Table) and sample_weight is None and _unchanged(source, names, given):
+        return source
+    if data.n == 0 and not all(name in given for name in names):
+        raise InputError("The data have no rows. Give at least one, or the states of all variables by states=.")
+
+    columns = [data.column(data.names.index(name)) for name in names]
+    weights = _read_weights(data, sample_weight)
+    rows = np.arange(data.n)
+    if missing == "error":
+        refuse_missing(columns, data.n, text=data.text)
+    elif missing == "drop":
+        rows = complete_rows(columns, data.n)
+        columns = [column.take(rows) for column in columns]
+        weights = None if weights is None else weights[rows]
+    if weights is not None and len(weights) and not weights.any():
+        raise InputError("The weights of all rows are zero. At least one must be positive.")
+
+    codes = np.empty((len(rows), len(names)), dtype=np.uint16, order="F")
+    labels = []
+    for j, column in enumerate(columns):
+        if column.name in given:
+            codes[:, j], states_of_column = encode_given(column, given[column.name], rows)
+        else:
+            codes[:, j], states_of_column = encode(column, rows, max_states)
+        labels.append(states_of_column)
+    table = Table(codes, names, labels, weights)
+    if not isinstance(source, Table):
+        _warn_constant([name for name in table.constant if name not in given])
+    return table
+
+
+def _wanted(variables: Sequence[str] | None) -> list[str] | None:
+    if variables is None:
+        return None
+    if isinstance(variables, str):
+        raise InputError(f"variables= must be a sequence of names, not a single string: pass [{variables!r}].")
+    wanted = [str(name) for name in variables]
+    if not wanted:
+        raise InputError("variables= is empty. Name at least one column.")
+    return wanted
+
+
+def _read_format(source: Any, table_format: str) -> Table:
+    if table_format != "benchpress":
+        raise InputError(f'table_format must be None or "benchpress", not {table_format!r}.')
+    if not isinstance(source, str | os.PathLike):
+        raise InputError('table_format="benchpress" is for files: give the path of one.')
+    return read_benchpress(source)
+
+
+def _choose(data: Source, wanted: list[str] | None, weight_name: str | None) -> list[str]:
+    if weight_name is not None:
+        _check_known([weight_name], data.names, "sample_weight=")
+    if wanted is not None:
+        _check_known(wanted, data.names, "variables=")
+        repeated = sorted({repr(name) for name in wanted if wanted.count(name) > 1})
+        if repeated:
+            raise InputError(f"variables= names {', '.join(repeated)} more than once.")
+    names = [name for name in wanted or data.names if name != weight_name]
+    if not names:
+        raise InputError(f"There is no column beside the weights {weight_name!r}. At least one is needed.")
+    return names
+
+
+def _check_known(asked: Iterable[str], names: Sequence[str], option: str) -> None:
+    unknown = [name for name in asked if name not in names]
+    if unknown:
+        raise InputError(
+            f"{option} names {listing(unknown)}, which the data do not have. The columns are {listing(names)}."
+        )
+
+
+def _unchanged(table: Table, names: list[str], given: Mapping[str, tuple[State, ...]]) -> bool:
+    return table.variables == tuple(names) and all(
+        [state_key(label) for label in given[name]] == [state_key(label) for label in known]
+        for name, known in table.state_map.items()
+        if name in given
+    )
+
+
+def _read_weights(data: Source, sample_weight: ArrayLike | str | None) -> NDArray[np.float64] | None:
+    if sample_weight is None:
+        return data.weights
+    if isinstance(sample_weight, str):
+        return weights_of_column(data.column(data.names.index(sample_weight)))
+    return check_weights(sample_weight, data.n)
+
+
+def _warn_constant(names: list[str]) -> None:
+    if names:
+        one = len(names) == 1
+        warnings.warn(
+            f"{'Column' if one else 'Columns'} {listing(names)} {'has' if one else 'have'} a single state: "
+            "kept in the model, never used as a context.",
+            DataWarning,
+            stacklevel=3,
+        )

@@ -1,0 +1,113 @@
+"""Random CStrees."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from cslearn._numerics import RandomState, as_generator
+from cslearn.cstree import CStree
+from cslearn.errors import InputError
+from cslearn.stagings import Context, Staging, draw
+from cslearn.stagings.counting import check_beta
+from cslearn.stagings.types import Scope, as_scope
+
+__all__ = ["random_cstree"]
+
+
+def random_cstree(
+    cards: int | Sequence[int] | Mapping[str, int | Sequence[Any]],
+    beta: int = 2,
+    *,
+    method: Literal["uniform", "split"] = "uniform",
+    p_context: float = 0.5,
+    concentration: float | None = 1.0,
+    order: Sequence[str] | None = None,
+    random_state: RandomState = None,
+) -> CStree:
+    """Draw a CStree at random: its order, the staging of each variable, and its parameters.
+
+    Parameters
+    ----------
+    cards : int, sequence of int, or mapping of str to int or states
+        A number `p` stands for `p` binary variables. Variables without names are called ``X1``, ``X2``, ...
+    beta : int
+        Context bound.
+    method : {"uniform", "split"}
+        ``uniform``: every staging with contexts of at most `beta` variables is equally probable; for ``beta > 2``
+        only where the levels are small. ``split``: the level is split top-down, as in the generator of the paper's
+        experiments: each variable that a context does not hold yet gets its chance `p_context` of becoming a
+        context variable there; if several do, one of them is taken at random.
+    p_context : float
+        Only for ``split``: the smaller, the fewer stages. At 1 every stage has `beta` context variables.
+    concentration : float or None
+        Parameter of the symmetric Dirichlet distribution of the probabilities in each stage; None leaves the CStree
+        without parameters.
+    order : sequence of str, optional
+        The order of the variables; by default all orders are equally probable.
+    random_state : int, Generator or None
+        Seed.
+
+    Returns
+    -------
+    CStree
+
+    Examples
+    --------
+    >>> from cslearn import random_cstree
+    >>> tree = random_cstree([2, 3, 2, 2], random_state=2)
+    >>> tree.order
+    ('X4', 'X3', 'X1', 'X2')
+    >>> random_cstree(100, method="split", p_context=0.01, random_state=1)
+    CStree(100 variables, 215 stages)
+    """
+    check_beta(beta)
+    rng = as_generator(random_state)
+    states = _named_states(cards)
+    if method not in ("uniform", "split"):
+        raise InputError(f"there is no method {method!r} of drawing a CStree; choose 'uniform' or 'split'")
+    if not 0 <= p_context <= 1:
+        raise InputError(f"p_context is a probability, not {p_context!r}")
+    if order is None:
+        order = [list(states)[i] for i in rng.permutation(len(states))]
+    stagings: dict[str, Staging] = {}
+    for position, variable in enumerate(order):
+        scope = {v: states[v] for v in order[:position] if v in states}
+        if method == "uniform":
+            (stagings[variable],) = draw(scope, beta, random_state=rng)
+        else:
+            stagings[variable] = Staging.trusted(as_scope(scope), _split(scope, beta, p_context, rng))
+    tree = CStree(order, stagings, states=states)
+    if concentration is None:
+        return tree
+    if not concentration > 0:
+        raise InputError(f"concentration is a positive number, not {concentration!r}")
+    return tree.with_parameters(
+        {v: rng.dirichlet([concentration] * len(states[v]), size=len(stagings[v])) for v in order}
+    )
+
+
+def _named_states(cards: int | Sequence[int] | Mapping[str, int | Sequence[Any]]) -> dict[str, tuple[Any, ...]]:
+    if isinstance(cards, int | np.integer):
+        cards = [2] * int(cards)
+    if not isinstance(cards, Mapping):
+        cards = {f"X{i}": int(d) for i, d in enumerate(cards, start=1)}
+    return {v: tuple(labels) for v, labels in as_scope(cards).items()}
+
+
+def _split(scope: Scope, beta: int, p_context: float, rng: np.random.Generator) -> list[Context]:
+    """Return the contexts of a staging that is drawn by splitting the level top-down."""
+    done: list[Context] = []
+    left = [Context()]
+    while left:
+        context = left.pop()
+        free = [v for v in scope if v not in context and len(scope[v]) > 1]
+        chosen = rng.random(len(free)) < p_context
+        if len(context) == beta or not chosen.any():
+            done.append(context)
+        else:
+            root = free[int(rng.choice(np.flatnonzero(chosen)))]
+            left += [context | {root: state} for state in reversed(scope[root])]
+    return done

@@ -1,0 +1,293 @@
+"""The CS-BDeu score: contexts, local order scores, orders and CStrees. Logarithms are natural.
+
+A stage with context variables ``S`` of target ``i`` has the Dirichlet parameters ``a_stage = ess / prod d_s`` and
+``a_cell = a_stage / d_i``, so its log marginal likelihood ``log z(i, x_S)`` depends on the target and the context
+alone. A context without data has ``log z = 0``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
+from math import fsum, inf, lgamma, prod
+from os import cpu_count
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln
+
+from cslearn.counts import stage_counts
+from cslearn.data import Table, as_table
+from cslearn.errors import InputError
+from cslearn.priors import Prior, get_prior
+from cslearn.stagings import Context, Staging
+from cslearn.stagings.counting import check_beta
+from cslearn.stagings.level import LevelWeights
+
+__all__ = ["Scores", "log_marginal_likelihood"]
+
+# Log-gammas of whole counts are looked up while their table has at most this many entries.
+LOOK_UP_LIMIT = 10_000_000
+
+
+class _CStreeLike(Protocol):
+    @property
+    def order(self) -> Sequence[str]: ...
+    @property
+    def stagings(self) -> Mapping[str, Staging]: ...
+
+
+def log_marginal_likelihood(counts: NDArray[np.float64], a_stage: float) -> float:
+    """Return the log Dirichlet-multinomial likelihood of the counts of one stage.
+
+    Parameters
+    ----------
+    counts : ndarray, shape (d,)
+        Number of rows of the stage with each state of the target.
+    a_stage : float
+        Total prior count of the stage, spread evenly over the states.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cslearn.scores import log_marginal_likelihood
+    >>> round(log_marginal_likelihood(np.array([3.0, 1.0]), 2.0), 4)
+    -2.9957
+    >>> log_marginal_likelihood(np.zeros(2), 2.0)
+    0.0
+    """
+    a_cell = a_stage / len(counts)
+    seen = counts[counts > 0]
+    if not len(seen):
+        return 0.0
+    cells = fsum(gammaln(a_cell + seen)) - len(seen) * lgamma(a_cell)
+    return cells + lgamma(a_stage) - lgamma(a_stage + float(counts.sum()))
+
+
+class Scores:
+    """Scores of contexts, stagings, orders and CStrees on a table of data.
+
+    Parameters
+    ----------
+    data : Table or anything that :func:`cslearn.data.as_table` reads
+    beta : int
+        Context bound of the stagings that local order scores sum over: 0, 1 or 2.
+    ess : float
+        Equivalent sample size of the Dirichlet priors.
+    prior : {"uniform", "sparse"} or Prior
+        Prior over the stagings of a level.
+    candidates : mapping of variable to iterable of variables, optional
+        The candidate set of each variable; all other variables by default.
+    n_jobs : int, optional
+        Threads that fill the tables; all cores by default. The result does not depend on it.
+
+    Notes
+    -----
+    The tables of ``log z`` over single variables and pairs are filled when they are first needed, in
+    O(p m^2 (n + d^3)) for candidate sets of size `m`, and take O(p m^2 d) memory.
+
+    Examples
+    --------
+    >>> from cslearn.scores import Scores
+    >>> rows = [{"exposed": e, "carrier": c} for e, c in ["nn", "nn", "yy", "yn", "yy", "nn"]]
+    >>> scores = Scores(rows, beta=1)
+    >>> round(scores.log_z("carrier", {"exposed": "n"}), 4)
+    -0.9808
+    >>> round(scores.order_score(["exposed", "carrier"]), 4)
+    -9.4373
+    """
+
+    def __init__(
+        self,
+        data: Any,
+        *,
+        beta: int = 2,
+        ess: float = 1.0,
+        prior: str | Prior = "uniform",
+        candidates: Mapping[str, Iterable[str]] | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.table: Table = as_table(data)
+        if not (isinstance(ess, int | float) and 0 < ess < inf):
+            raise InputError(f"ess, the equivalent sample size, is a positive number, not {ess!r}")
+        if check_beta(beta) > 2:
+            raise InputError(f"order scores are available for beta 0, 1 and 2, not {beta}")
+        self.beta = beta
+        self.ess = float(ess)
+        self.prior = get_prior(prior)
+        self.n_jobs = n_jobs
+        self.index = {name: i for i, name in enumerate(self.table.variables)}
+        self.candidates = self._checked_candidates(candidates)
+
+    def _checked_candidates(self, candidates: Mapping[str, Iterable[str]] | None) -> tuple[NDArray[np.intp], ...]:
+        """Return the columns of the candidates of each variable, ascending, constant variables left out."""
+        names = self.table.variables
+        given = dict.fromkeys(names, names) if candidates is None else candidates
+        sets = []
+        for name in [*names, *(name for name in given if name not in self.index)]:
+            target = self._column(name)
+            columns = {self._column(candidate) for candidate in given.get(name, ())}
+            usable = sorted(c for c in columns if c != target and self.table.cards[c] > 1)
+            sets.append(np.array(usable, dtype=np.intp))
+        return tuple(sets)
+
+    def _column(self, name: str) -> int:
+        if name not in self.index:
+            raise InputError(f"there is no variable {name!r}; the data have {', '.join(self.table.variables)}")
+        return self.index[name]
+
+    # ------------------------------------------------------------------ contexts
+    def log_z(self, target: str, context: Mapping[str, Any]) -> float:
+        """Return the log marginal likelihood of `target` in the rows that agree with `context`, of any size."""
+        (score,) = self._stage_scores(target, [Context(context)])
+        return score
+
+    def _stage_scores(self, target: str, contexts: Iterable[Context]) -> list[float]:
+        i, cards = self._column(target), self.table.cards
+        scores = []
+        for context in contexts:
+            pairs = [self._coded(variable, state) for variable, state in context.items()]
+            # The rows outside the context are counted in a first stage, which is dropped.
+            counts = stage_counts(self.table, i, [(), pairs])[1]
+            scores.append(log_marginal_likelihood(counts, self.ess / prod(cards[v] for v, _ in pairs)))
+        return scores
+
+    def _coded(self, variable: str, state: Any) -> tuple[int, int]:
+        column = self._column(variable)
+        states = self.table.states[column]
+        if state not in states:
+            raise InputError(f"{variable!r} has no state {state!r}; it has {', '.join(map(str, states))}")
+        return column, states.index(state)
+
+    # ------------------------------------------------------------------ tables
+    @cached_property
+    def tables(self) -> tuple[NDArray[np.float64], list[NDArray[np.float64]], list[NDArray[np.float64]]]:
+        """``(stop, single, pair)``: for each target, the arrays of :class:`LevelWeights` over its candidates."""
+        from cslearn._kernels.contexts import score_contexts
+
+        table = self.table.collapse()
+        cards = np.array(table.cards, dtype=np.int64)
+        whole = table.weights is None or bool(np.all(table.weights == np.floor(table.weights)))
+        weights = np.empty(0) if table.weights is None else table.weights
+        sizes = sorted({int(d) for d in cards if d > 1})
+        products = np.array(sorted({*sizes, *(a * b for a in sizes for b in sizes)}), dtype=np.int64)
+        look_up = whole and 2 * len(products) * (table.total_weight + 1) <= LOOK_UP_LIMIT
+        log_gammas = {
+            d: _log_gamma_tables(int(table.total_weight), self.ess, products, d) if look_up else np.empty((0, 0, 0))
+            for d in set(table.cards)
+        }
+
+        def fill(i: int) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
+            columns = self.candidates[i]
+            m, d = len(columns), int(cards[columns].max(initial=1))
+            single = np.zeros((m, d)) if self.beta >= 1 else np.zeros((0, d))
+            pair = np.zeros((m, d, m)) if self.beta >= 2 else np.zeros((0, d, 0))
+            stop = log_marginal_likelihood(stage_counts(table, i, [()])[0], self.ess)
+            if self.beta >= 1 and m:
+                score_contexts(
+                    table.codes,
+                    weights,
+                    cards,
+                    i,
+                    columns,
+                    self.ess,
+                    log_gammas[table.cards[i]],
+                    products,
+                    self.beta >= 2,
+                    single,
+                    pair,
+                )
+            return stop, single, pair
+
+        workers = self.n_jobs if self.n_jobs and self.n_jobs > 0 else cpu_count() or 1
+        with ThreadPoolExecutor(workers) as pool:
+            stops, singles, pairs = zip(*pool.map(fill, range(table.p)), strict=True)
+        return np.array(stops), list(singles), list(pairs)
+
+    def level_weights(self, target: int, level: NDArray[np.intp]) -> LevelWeights:
+        """Return the log-weights, likelihood times unnormalised prior, of the stages of a level.
+
+        `level` holds positions in the candidate set of the target.
+        """
+        stop, single, pair = (table[target] for table in self.tables)
+        cards = np.array(self.table.cards, dtype=np.intp)[self.candidates[target][level]]
+        prior = self.prior.level_weights(cards, self.beta)
+        d = int(cards.max(initial=1))
+        return LevelWeights(
+            cards,
+            float(stop) + prior.stop,
+            None if prior.single is None else single[level, :d] + prior.single,
+            None if prior.pair is None else pair[np.ix_(level, np.arange(d), level)] + prior.pair,
+        )
+
+    # ------------------------------------------------------------------ stagings, orders, CStrees
+    def _level(self, target: str, predecessors: Iterable[str]) -> tuple[int, NDArray[np.intp]]:
+        before = {self._column(name) for name in predecessors}
+        i = self._column(target)
+        return i, np.array([k for k, c in enumerate(self.candidates[i]) if c in before], dtype=np.intp)
+
+    def local_order_score(self, target: str, predecessors: Iterable[str]) -> float:
+        """Return ``log los(i, L)``, with ``L`` the candidates of `target` among `predecessors`.
+
+        It is the log of the sum over the stagings of the level of prior times marginal likelihood.
+        """
+        i, level = self._level(target, predecessors)
+        weights = self.level_weights(i, level)
+        return weights.log_sum() - self.prior.log_normaliser(weights.cards, self.beta)
+
+    def order_score(self, order: Sequence[str]) -> float:
+        """Return the log of ``P(data, order)``, with the uniform prior ``1 / p!`` over orders."""
+        self._check_order(order)
+        local = (self.local_order_score(name, order[:position]) for position, name in enumerate(order))
+        return fsum(local) - lgamma(len(order) + 1)
+
+    def best_staging(self, target: str, predecessors: Sequence[str]) -> tuple[float, Staging]:
+        """Return the most probable staging of `target` after `predecessors`, and its log joint score."""
+        i, level = self._level(target, predecessors)
+        weights = self.level_weights(i, level)
+        value, contexts = weights.maximum()
+        names = [self.table.variables[c] for c in self.candidates[i][level]]
+        scope = {name: self.table.states[self._column(name)] for name in predecessors}
+        named = [Context((names[k], scope[names[k]][x]) for k, x in pairs) for pairs in contexts]
+        return value - self.prior.log_normaliser(weights.cards, self.beta), Staging.trusted(scope, named)
+
+    def staging_score(self, target: str, staging: Staging) -> float:
+        """Return the log of prior times marginal likelihood of a staging of `target`.
+
+        It is minus infinity if the staging passes the context bound or leaves the candidate set.
+        """
+        i, level = self._level(target, staging.scope)
+        names = {self.table.variables[c] for c in self.candidates[i][level]}
+        if staging.bound > self.beta or not names.issuperset(staging.context_variables):
+            return -inf
+        cards = np.array([self.table.cards[self._column(name)] for name in names], dtype=np.intp)
+        prior = fsum(
+            self.prior.log_weight(len(level), len(stage.context), float(stage.share)) for stage in staging.stages
+        )
+        likelihood = fsum(self._stage_scores(target, staging.contexts))
+        return prior + likelihood - self.prior.log_normaliser(cards, self.beta)
+
+    def cstree_score(self, tree: _CStreeLike) -> float:
+        """Return the log of ``P(data, staging, order)``: the posterior of the CStree up to a constant."""
+        self._check_order(tree.order)
+        local = (self.staging_score(name, tree.stagings[name]) for name in tree.order)
+        return fsum(local) - lgamma(len(tree.order) + 1)
+
+    def log_marginal_likelihood(self, tree: _CStreeLike) -> float:
+        """Return the log of ``P(data | staging, order)``, which Markov equivalent CStrees share."""
+        self._check_order(tree.order)
+        return fsum(s for name in tree.order for s in self._stage_scores(name, tree.stagings[name].contexts))
+
+    def _check_order(self, order: Sequence[str]) -> None:
+        if sorted(order) != sorted(self.table.variables):
+            odd = sorted(set(order).symmetric_difference(self.table.variables)) or ["a variable that stands twice"]
+            raise InputError(f"the order is not a permutation of the variables of the data: see {', '.join(odd)}")
+
+
+def _log_gamma_tables(n: int, ess: float, products: NDArray[np.int64], d_i: int) -> NDArray[np.float64]:
+    """Return ``lgamma(a + c) - lgamma(a)`` for c = 0..n, shape (products, 2, n + 1); see the kernel."""
+    whole = np.arange(n + 1.0)
+    stage = ess / products[:, None]
+    return np.stack([gammaln(a + whole) - gammaln(a) for a in (stage, stage / d_i)], axis=1)

@@ -61,7 +61,7 @@ def random_cstree(
     >>> tree.order
     ('X4', 'X3', 'X1', 'X2')
     >>> random_cstree(100, method="split", p_context=0.01, random_state=1)
-    CStree(100 variables, 215 stages)
+    CStree(100 variables, 173 stages)
     """
     check_beta(beta)
     rng = as_generator(random_state)

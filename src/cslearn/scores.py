@@ -96,7 +96,7 @@ class Scores:
     >>> round(scores.log_z("carrier", {"exposed": "n"}), 4)
     -0.9808
     >>> round(scores.order_score(["exposed", "carrier"]), 4)
-    -9.4373
+    -10.5043
     """
 
     def __init__(

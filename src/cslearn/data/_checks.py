@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cslearn.data._columns import Column
-from cslearn.data._labels import State, is_number, is_numeric
+from cslearn.data._labels import State, is_numeric
 from cslearn.errors import InputError
 
 __all__ = ["check_categorical", "check_finite"]
@@ -44,10 +44,7 @@ def check_categorical(name: str, labels: Sequence[State], present: int, max_stat
     distinct = len(labels)
     unique = present >= _IDENTIFIER_ROWS and distinct == present
     numeric = distinct > 0 and all(is_numeric(label) for label in labels)
-    # Texts are left alone here if a whole number is all they hold, such as "01".
-    fractions = numeric and any(
-        not float(label).is_integer() if is_number(label) else not str(label).lstrip("+-").isdigit() for label in labels
-    )
+    fractions = numeric and not all(float(label).is_integer() for label in labels)
     if (fractions and (distinct > _FRACTION_STATES or unique)) or (numeric and distinct > max_states and not unique):
         raise InputError(
             f"Column {name!r} holds numbers with {distinct:,} different values. Cut it into bins with "

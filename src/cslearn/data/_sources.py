@@ -99,27 +99,25 @@ def _open_frame(frame: Any) -> Source:
 
 def _open_polars(frame: Any) -> Source:
     names = check_header(frame.columns, "The data frame")
+    return Source(names, frame.height, lambda j: _column_of_polars(names[j], frame.to_series(j)))
 
-    def column(j: int) -> Column:
-        series = frame.to_series(j)
-        kind = str(series.dtype.base_type())
-        if kind == "Enum":
-            codes = series.to_physical().cast(int).fill_null(-1).to_numpy()
-            return make_column(names[j], codes, series.dtype.categories.to_list(), fixed=True)
-        if series.dtype.is_float() or (series.dtype.is_integer() and not series.null_count()):
-            return column_of_cells(names[j], series.to_numpy())
-        return column_of_cells(names[j], series.to_list())
 
-    return Source(names, frame.height, column)
+def _column_of_polars(name: str, series: Any) -> Column:
+    if str(series.dtype.base_type()) == "Enum":
+        codes = series.to_physical().cast(int).fill_null(-1).to_numpy()
+        return make_column(name, codes, series.dtype.categories.to_list(), fixed=True)
+    if series.dtype.is_float() or (series.dtype.is_integer() and not series.null_count()):
+        return column_of_cells(name, series.to_numpy())
+    # The categories of a polars Categorical have no order of their own, so they are read as the texts they are.
+    return column_of_cells(name, series.to_list())
 
 
 def _open_array(array: NDArray[Any], array_names: Sequence[str] | None) -> Source:
-    if isinstance(array, np.ma.MaskedArray):
-        array = np.ma.filled(array.astype(object), None)
     if array.dtype.names is not None:
         fields = array.reshape(-1)
         names = check_header(array.dtype.names, "The structured array")
-        return Source(names, len(fields), lambda j: column_of_cells(names[j], fields[names[j]]))
+        return Source(names, len(fields), lambda j: _column_reader(names[j], fields[names[j]])())
+    array = _without_mask(array)
     if array.ndim != 2:
         raise InputError(
             f"A NumPy array must have two dimensions (rows and columns), not {array.ndim}. "
@@ -131,6 +129,14 @@ def _open_array(array: NDArray[Any], array_names: Sequence[str] | None) -> Sourc
         raise InputError(f"variables= has {len(texts)} names, but the array has {width} columns. Name all of them.")
     named = check_header(texts, "The array")
     return Source(named, len(array), lambda j: column_of_cells(named[j], array[:, j]))
+
+
+def _without_mask(cells: Any) -> Any:
+    if isinstance(cells, np.ma.MaskedArray):
+        plain: NDArray[Any] = cells.data.astype(object)
+        plain[np.ma.getmaskarray(cells)] = None
+        return plain
+    return cells
 
 
 def _open_columns(columns: Mapping[Any, Any]) -> Source:
@@ -149,7 +155,7 @@ def _open_columns(columns: Mapping[Any, Any]) -> Source:
 
 
 def _column_reader(name: str, cells: Any) -> Callable[[], Column]:
-    if isinstance(cells, str | bytes) or not hasattr(cells, "__len__") or not hasattr(cells, "__getitem__"):
+    if isinstance(cells, str | bytes | Mapping) or not hasattr(cells, "__len__") or not hasattr(cells, "__getitem__"):
         raise InputError(f"Column {name!r} must be a sequence of cells, not {type(cells).__name__}.")
     if getattr(cells, "ndim", 1) != 1:
         raise InputError(f"Column {name!r} must have one dimension, not {cells.ndim}.")
@@ -159,12 +165,10 @@ def _column_reader(name: str, cells: Any) -> Callable[[], Column]:
 
         return lambda: column_of_series(name, pd.Series(cells))
     if library == "polars":
-        return lambda: _open_polars(cells.to_frame()).column(0)
+        return lambda: _column_of_polars(name, cells)
     if library == "pyarrow":
         return lambda: column_of_series(name, cells.to_pandas())
-    if isinstance(cells, np.ma.MaskedArray):
-        return lambda: column_of_cells(name, np.ma.filled(cells.astype(object), None))
-    return lambda: column_of_cells(name, cells)
+    return lambda: column_of_cells(name, _without_mask(cells))
 
 
 def _open_records(records: Sequence[Any]) -> Source:

@@ -274,9 +274,13 @@ def _finite_numbers(frame: pd.DataFrame, name: str) -> NDArray[np.float64]:
 def _cut_points(values: NDArray[np.float64], bins: int, method: str) -> tuple[float, ...]:
     """Give ascending cuts, none of which leaves the lowest bin empty."""
     if method == "quantile":
-        cuts = np.quantile(values, np.linspace(0, 1, bins + 1)[1:-1])
+        # Linear interpolation with whole-number positions: np.quantile can miss a value by a rounding error,
+        # which puts that value into the bin below.
+        ordered = np.sort(values)
+        position, rest = np.divmod(np.arange(1, bins) * (len(ordered) - 1), bins)
+        cuts = ordered[position] + (ordered[position + 1] - ordered[position]) * rest / bins
         # Cuts with equally many values below them part the data in the same way; the first of them is enough.
-        _, first = np.unique(np.searchsorted(np.sort(values), cuts, side="left"), return_index=True)
+        _, first = np.unique(np.searchsorted(ordered, cuts, side="left"), return_index=True)
         cuts = cuts[first]
         cuts = cuts[cuts > values.min()]
     elif method == "uniform":

@@ -29,7 +29,7 @@ def as_table(
     source: Any,
     *,
     variables: Sequence[str] | None = None,
-    states: Mapping[str, Sequence[State]] | None = None,
+    states: Mapping[str, Sequence[Any]] | None = None,
     sample_weight: ArrayLike | str | None = None,
     missing: Literal["error", "drop", "state"] = "error",
     na_values: Collection[str] = DEFAULT_NA_VALUES,

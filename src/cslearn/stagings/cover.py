@@ -19,8 +19,8 @@ from cslearn.errors import LimitError
 
 __all__ = ["BoxCover", "Pairs"]
 
-# What the recursion may remember: about 1 GB of partial covers.
-PARTIAL_COVER_LIMIT = 3_000_000
+# What the recursion may remember: about ten seconds and half a gigabyte of partial covers.
+PARTIAL_COVER_LIMIT = 2_000_000
 CELL_LIMIT = 1024
 
 T = TypeVar("T")

@@ -215,7 +215,7 @@ class _Level:
         stop = 0.0
         if log_weight is not None:
             (stop,) = self.log_weights([()], log_weight)
-            for k, x in ((k, x) for k in range(m) for x in range(self.cards[k])):
+            for k, x in [(k, x) for k, d_k in enumerate(self.cards) for x in range(d_k)]:
                 if single is not None:
                     (single[k, x],) = self.log_weights([((k, x),)], log_weight)
                 for j in range(m):

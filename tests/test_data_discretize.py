@@ -1,0 +1,302 @@
+"""Cutting numbers into bins."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.preprocessing import KBinsDiscretizer
+
+from cslearn.data import Discretizer, as_table, discretize
+from cslearn.errors import DataWarning, InputError
+
+RNG = np.random.default_rng(7)
+VALUES = np.round(RNG.normal(size=101), 6)
+
+
+def _frame() -> pd.DataFrame:
+    return pd.DataFrame(
+        {"x": VALUES, "few": [0, 1, 2, 3, 4, 5, 6, 7, 8, 9] * 10 + [0], "kind": ["a"] * 50 + ["b"] * 51}
+    )
+
+
+def test_bins_are_closed_on_the_left() -> None:
+    frame = Discretizer({"x": (0.31, 0.9)}).transform({"x": [-1, 0.30999, 0.31, 0.9, np.inf, np.nan]})
+    series = frame["x"]
+    assert series.cat.ordered
+    assert series.cat.categories.tolist() == ["<0.31", "[0.31, 0.9)", ">=0.9"]
+    assert series.cat.codes.tolist() == [0, 0, 1, 2, 2, -1]
+
+
+@pytest.mark.parametrize(
+    ("cuts", "labels"),
+    [
+        ((1.0,), ["<1", ">=1"]),
+        ((0.123456,), ["<0.1235", ">=0.1235"]),
+        ((0.123456, 0.123457), ["<0.123456", "[0.123456, 0.123457)", ">=0.123457"]),
+        ((0.12341, 0.12342), ["<0.12341", "[0.12341, 0.12342)", ">=0.12342"]),
+        ((-2.5, 1234567.8), ["<-2.5", "[-2.5, 1234568)", ">=1234568"]),
+        ((1e-9, 1e20), ["<1e-09", "[1e-09, 1e+20)", ">=1e+20"]),
+        ((1.0, np.nextafter(1.0, 2)), ["<1.0", "[1.0, 1.0000000000000002)", ">=1.0000000000000002"]),
+    ],
+)
+def test_labels(cuts: tuple[float, ...], labels: list[str]) -> None:
+    assert Discretizer({"x": cuts}).transform({"x": [0.0]})["x"].cat.categories.tolist() == labels
+
+
+@given(st.lists(st.floats(-1e12, 1e12), min_size=1, max_size=8, unique=True))
+@settings(deadline=None)
+def test_labels_differ(cuts: list[float]) -> None:
+    discretizer = Discretizer({"x": tuple(sorted(set(cuts)))})
+    categories = discretizer.transform({"x": [0.0]})["x"].cat.categories
+    assert len(set(categories)) == len(cuts) + 1
+
+
+@pytest.mark.parametrize("cuts", [(), (1.0, 1.0), (2.0, 1.0), (np.nan,), (np.inf,), ("x",), 3])
+def test_bad_cuts(cuts: Any) -> None:
+    with pytest.raises(InputError, match="cuts of 'x'"):
+        Discretizer({"x": cuts})
+
+
+def test_stored_form() -> None:
+    discretizer = Discretizer({"x": (0.1, 0.2), "y": [3]})  # type: ignore[dict-item]
+    stored = json.loads(json.dumps(discretizer.to_dict()))
+    assert Discretizer.from_dict(stored) == discretizer
+    assert pickle.loads(pickle.dumps(discretizer)) == discretizer
+    assert discretizer.cuts == {"x": (0.1, 0.2), "y": (3.0,)}
+    for bad in ({}, {"cuts": 3}, [1]):
+        with pytest.raises(InputError, match="stored as"):
+            Discretizer.from_dict(bad)  # type: ignore[arg-type]
+    with pytest.raises(AttributeError):
+        discretizer.cuts = {}  # type: ignore[misc]
+
+
+def test_the_cuts_are_a_copy() -> None:
+    mine = {"x": (1.0,)}
+    discretizer = Discretizer(mine)
+    mine["x"] = (2.0,)
+    assert discretizer.cuts == {"x": (1.0,)}
+
+
+def test_default_columns() -> None:
+    frame = _frame().assign(
+        many=np.arange(101), whole=np.where(np.arange(101) % 2, 1.0, np.nan), flag=VALUES > 0, same=["1.5"] * 101
+    )
+    binned, discretizer = discretize(frame)
+    assert list(discretizer.cuts) == ["x", "many"]
+    assert list(binned.columns) == list(frame.columns)
+    untouched = ["few", "kind", "whole", "flag", "same"]
+    pd.testing.assert_frame_equal(binned[untouched], frame[untouched])
+    assert frame["x"].dtype == np.float64
+
+
+def test_two_bins_are_cut_at_the_median() -> None:
+    binned, discretizer = discretize(_frame())
+    assert discretizer.cuts["x"] == (float(np.median(VALUES)),)
+    assert binned["x"].cat.codes.tolist() == (np.median(VALUES) <= VALUES).astype(int).tolist()
+
+
+@pytest.mark.parametrize("method", ["quantile", "uniform", "kmeans"])
+@pytest.mark.parametrize("bins", [2, 3, 5])
+def test_the_bins_are_those_of_sklearn(method: Any, bins: int) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        theirs = KBinsDiscretizer(bins, encode="ordinal", strategy=method, subsample=None, random_state=0)
+        if method == "quantile" and "quantile_method" in theirs.get_params():
+            theirs.set_params(quantile_method="linear")
+        codes = theirs.fit_transform(VALUES.reshape(-1, 1)).ravel()
+    binned, discretizer = discretize(_frame(), bins=bins, method=method)
+    assert discretizer.cuts["x"] == pytest.approx(theirs.bin_edges_[0][1:-1])
+    assert binned["x"].cat.codes.tolist() == codes.astype(int).tolist()
+
+
+@pytest.mark.parametrize("method", ["quantile", "uniform", "kmeans"])
+@pytest.mark.parametrize("scale", [1e-12, 1e12])
+def test_bins_do_not_depend_on_the_scale(method: Any, scale: float) -> None:
+    plain, _ = discretize(_frame(), bins=4, method=method)
+    scaled, _ = discretize(_frame().assign(x=VALUES * scale), columns=["x"], bins=4, method=method)
+    assert scaled["x"].cat.codes.tolist() == plain["x"].cat.codes.tolist()
+
+
+def test_bins_by_column() -> None:
+    frame = _frame().assign(y=VALUES**2)
+    _, discretizer = discretize(frame, bins={"y": 4})
+    assert {name: len(cuts) + 1 for name, cuts in discretizer.cuts.items()} == {"x": 2, "y": 4}
+    _, chosen = discretize(frame, columns=["few"], bins=5)
+    assert list(chosen.cuts) == ["few"]
+
+
+@pytest.mark.parametrize("bins", [1, 0, 2.5, True, "2"])
+def test_bad_bins(bins: Any) -> None:
+    with pytest.raises(InputError, match="bins must be an integer of 2 or more"):
+        discretize(_frame(), bins=bins)
+    with pytest.raises(InputError, match="bins must be an integer of 2 or more"):
+        discretize(_frame(), bins={"x": bins})
+    with pytest.raises(InputError, match="bins must be an integer of 2 or more"):
+        discretize({"a": ["x"]}, bins=bins)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"method": "equal"}, "method must be"),
+        ({"columns": "x"}, r"pass \['x'\]"),
+        ({"columns": ["nowhere"]}, "no column 'nowhere'. The columns are 'x', 'few', 'kind'"),
+        ({"columns": ["x", "x"]}, "more than once"),
+        ({"columns": ["kind"]}, "'kind' is not numeric"),
+        ({"bins": {"nowhere": 3}}, "no column 'nowhere'"),
+        ({"bins": {"few": 3}}, "'few', which would not be cut"),
+    ],
+)
+def test_bad_options(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        discretize(_frame(), **options)
+
+
+def test_ties_give_fewer_bins_with_a_warning() -> None:
+    source = {"x": [0.0] * 6 + [1.5, 2.5, 3.5, 4.5]}
+    with pytest.warns(DataWarning, match="Column 'x' has 2 bins instead of 3"):
+        binned, discretizer = discretize(source, bins=3)
+    assert len(discretizer.cuts["x"]) == 1
+    assert set(binned["x"].cat.codes) == {0, 1}
+    with pytest.warns(DataWarning, match="2 bins instead of 3"):
+        discretize({"x": [0.5, 1.5, 0.5]}, bins=3, method="kmeans")
+
+
+def test_a_tie_at_the_top_can_be_cut() -> None:
+    binned, discretizer = discretize({"x": [0.5, 1.5, 1.5, 1.5]})
+    assert discretizer.cuts == {"x": (1.5,)}
+    assert binned["x"].cat.codes.tolist() == [0, 1, 1, 1]
+
+
+def test_a_tie_at_the_bottom_cannot_be_cut_by_quantiles() -> None:
+    source = {"x": [0.5, 0.5, 0.5, 1.5], "y": [0.5, 0.5, 0.5, 2.5], "z": [0.5, 1.5, 2.5, 3.5]}
+    with pytest.raises(InputError, match=r"do not cut 'x', 'y'\..*method=\"uniform\""):
+        discretize(source)
+    assert discretize(source, method="uniform")[0]["x"].cat.codes.tolist() == [0, 0, 0, 1]
+
+
+@given(st.lists(st.sampled_from([0.25, 1.5, 2.5, 3.5, 4.5]), min_size=2, max_size=40), st.integers(2, 6))
+@settings(deadline=None)
+def test_no_bin_of_quantiles_is_empty(values: list[float], bins: int) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            binned, discretizer = discretize({"x": values}, columns=["x"], bins=bins)
+        except InputError as error:
+            assert "constant" in str(error) or "do not cut" in str(error)
+            return
+    assert set(binned["x"].cat.codes) == set(range(len(discretizer.cuts["x"]) + 1))
+
+
+def test_constant_columns() -> None:
+    source = {"x": [0.5, 0.5, np.nan]}
+    with pytest.raises(InputError, match="'x' is constant"):
+        discretize(source, columns=["x"])
+    with pytest.warns(DataWarning, match="'x' is constant; it is left as it is"):
+        binned, discretizer = discretize(source)
+    assert discretizer.cuts == {}
+    assert binned["x"].tolist()[:2] == [0.5, 0.5]
+
+
+def test_columns_that_cannot_be_cut() -> None:
+    with pytest.raises(InputError, match="'x', row 2: inf is not a finite number"):
+        discretize({"x": [0.5, np.inf, 1.5]})
+    with pytest.raises(InputError, match="'x' has no cell that is not missing"):
+        discretize(pd.DataFrame({"x": [np.nan, np.nan]}), columns=["x"])
+    with pytest.raises(InputError, match="'x' is categorical already"):
+        discretize(pd.DataFrame({"x": pd.Categorical([1, 2])}), columns=["x"])
+
+
+def test_missing_cells_stay_missing() -> None:
+    values = [0.5, None, 2.5, 3.5]
+    binned, discretizer = discretize({"x": values})
+    assert discretizer.cuts == {"x": (2.5,)}
+    assert binned["x"].isna().tolist() == [False, True, False, False]
+
+
+def _sources(folder: Path) -> dict[str, Any]:
+    frame = _frame()
+    frame.to_csv(folder / "d.csv", index=False)
+    frame.to_parquet(folder / "d.parquet")
+    return {
+        "pandas": frame,
+        "nullable": frame.convert_dtypes(),
+        "arrow dtypes": frame.convert_dtypes(dtype_backend="pyarrow"),
+        "polars": pl.from_pandas(frame),
+        "pyarrow": pa.Table.from_pandas(frame),
+        "csv": folder / "d.csv",
+        "parquet": str(folder / "d.parquet"),
+        "dict": {name: frame[name].tolist() for name in frame},
+        "records": frame.to_dict("records"),
+    }
+
+
+def test_every_kind_of_data_gives_the_same(tmp_path: Path) -> None:
+    expected, expected_cuts = discretize(_frame(), bins=3)
+    for kind, source in _sources(tmp_path).items():
+        binned, discretizer = discretize(source, bins=3)
+        assert discretizer == expected_cuts, kind
+        assert as_table(binned) == as_table(expected), kind
+        assert as_table(discretizer.transform(source)) == as_table(expected), kind
+
+
+def test_numbers_as_text_in_files(tmp_path: Path) -> None:
+    (tmp_path / "d.csv").write_text("x,y,k\n0.5,1,a\n1e1,2,b\n?,3,a\n+2,4,b\n")
+    binned, discretizer = discretize(tmp_path / "d.csv")
+    assert discretizer.cuts == {"x": (2.0,)}
+    assert binned["x"].tolist()[:2] == ["<2", ">=2"]
+    assert binned["x"].isna().tolist() == [False, False, True, False]
+    assert binned["y"].tolist() == [1, 2, 3, 4]
+
+
+def test_transform_checks_its_columns() -> None:
+    discretizer = Discretizer({"x": (1.0,)})
+    with pytest.raises(InputError, match="no column 'x'"):
+        discretizer.transform({"y": [1.0]})
+    with pytest.raises(InputError, match="'x' is not numeric"):
+        discretizer.transform({"x": ["a"]})
+
+
+def test_categories_stay_categories() -> None:
+    kind = pl.Series(["u", "v"], dtype=pl.Enum(["w", "v", "u"]))
+    binned, _ = discretize(pl.DataFrame({"x": [0.5, 1.5], "kind": kind}))
+    assert binned["kind"].cat.categories.tolist() == ["w", "v", "u"]
+    assert binned["kind"].tolist() == ["u", "v"]
+
+
+def test_names_that_are_no_strings() -> None:
+    frame, discretizer = discretize(pd.DataFrame({0: [0.5, 1.5]}))
+    assert list(frame.columns) == ["0"]
+    assert list(discretizer.cuts) == ["0"]
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, dict])
+def test_the_data_stay_as_they_are(make: Callable[[Any], Any]) -> None:
+    source = make({"x": [0.5, 1.5]})
+    discretize(source)
+    assert list(source["x"]) == [0.5, 1.5]
+
+
+def test_sachs() -> None:
+    folder = os.environ.get("CSLEARN_DATA")
+    if not folder:
+        pytest.skip("the environment variable CSLEARN_DATA names no directory with the real data sets")
+    file = Path(folder, "sachs_observational_log.csv.gz")
+    binned, discretizer = discretize(file)
+    plain = pd.read_csv(file)
+    assert discretizer.cuts == {name: (float(plain[name].median()),) for name in plain}
+    table = as_table(binned)
+    assert (table.n, table.cards) == (1_755, (2,) * 11)

@@ -1,0 +1,142 @@
+"""Models as files: saving is the identity, and nothing that is read does harm."""
+
+import json
+import os
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cslearn import CStree, random_cstree
+from cslearn.cstree.files import from_document, to_document
+from cslearn.datasets import chickenpox_model, supplement_model
+from cslearn.errors import FileError
+
+LABELS = st.lists(
+    st.one_of(
+        st.text(max_size=5).filter(lambda t: t.isprintable()),
+        st.integers(-(10**6), 10**6),
+        st.booleans(),
+        st.floats(allow_nan=False, allow_infinity=False),
+    ),
+    min_size=1,
+    max_size=4,
+    unique=True,
+)
+
+
+@given(
+    names=st.lists(st.text(min_size=1, max_size=6).filter(str.isprintable), min_size=1, max_size=4, unique=True),
+    data=st.data(),
+)
+def test_save_and_load_is_the_identity(names, data, tmp_path_factory):
+    states = {name: data.draw(LABELS) for name in names}
+    tree = random_cstree(states, random_state=data.draw(st.integers(0, 99)))
+    path = tmp_path_factory.mktemp("models") / "model.json"
+    tree.save(path)
+    loaded = CStree.load(path)
+    assert loaded == tree
+    assert [list(map(type, s)) for s in loaded.states.values()] == [list(map(type, s)) for s in tree.states.values()]
+
+
+def test_a_structure_without_parameters_is_saved_as_such(tmp_path):
+    supplement_model().save(tmp_path / "m.json")
+    assert CStree.load(str(tmp_path / "m.json")) == supplement_model()
+
+
+def test_a_large_model_is_saved(tmp_path):
+    tree = random_cstree(100, random_state=0)
+    tree.save(tmp_path / "m.json")
+    assert CStree.load(tmp_path / "m.json") == tree
+
+
+@pytest.mark.parametrize("cut", [0, 1, 50, 500, -2])
+def test_truncated_files(tmp_path, cut):
+    path = tmp_path / "m.json"
+    chickenpox_model().save(path)
+    path.write_text(path.read_text()[:cut])
+    with pytest.raises(FileError, match=r"m\.json: it is damaged or not JSON \(line"):
+        CStree.load(path)
+
+
+def changed(change):
+    document = to_document(chickenpox_model())
+    change(document)
+    return document
+
+
+HOSTILE = {
+    "not an object": ([], "not a cslearn model"),
+    "another format": ({"format": "png"}, "not a cslearn model"),
+    "too new": (changed(lambda d: d.update(version=2)), "schema version 2 and this cslearn reads up to 1: install"),
+    "odd version": (changed(lambda d: d.update(version="1")), "schema"),
+    "no order": (changed(lambda d: d.pop("order")), "schema.*order"),
+    "an unknown key": (changed(lambda d: d.update(run="rm -rf")), "schema"),
+    "order of numbers": (changed(lambda d: d.update(order=[1, 2, 3, 4])), "schema.*order"),
+    "order lacks a variable": (changed(lambda d: d["order"].pop()), "lacks 'carrier'"),
+    "a null state": (changed(lambda d: d["variables"][0]["states"].append(None)), "schema"),
+    "a state twice": (changed(lambda d: d["variables"][0].update(states=["x", "x"])), "state twice"),
+    "a variable twice": (changed(lambda d: d["variables"].append(d["variables"][0])), "same name"),
+    "an unknown state": (changed(lambda d: d["stages"]["carrier"][0].update(context={"exposed": "?"})), "no state"),
+    "a hole": (changed(lambda d: d["stages"]["carrier"].pop()), "staging of 'carrier'.*hole"),
+    "an overlap": (
+        changed(lambda d: d["stages"]["carrier"].append({"context": {}, "probabilities": [1, 0]})),
+        "overlap",
+    ),
+    "not probabilities": (changed(lambda d: d["stages"]["carrier"][0].update(probabilities=[0.5, 0.6])), "sum to 1"),
+    "too few probabilities": (
+        changed(lambda d: d["stages"]["carrier"][0].update(probabilities=[1])),
+        "table of numbers",
+    ),
+    "some probabilities": (changed(lambda d: d["stages"]["carrier"][0].pop("probabilities")), "some have not"),
+    "a stage of nobody": (changed(lambda d: d["stages"].update(z=[{"context": {}, "probabilities": [1]}])), "'z'"),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_documents(tmp_path, name):
+    document, message = HOSTILE[name]
+    path = tmp_path / "m.json"
+    path.write_text(json.dumps(document))
+    with pytest.raises(FileError, match=rf"cannot read .*m\.json: (?s:.*){message}"):
+        CStree.load(path)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"\xff\xfe\x00", "not UTF-8"),
+        (b"[" * 200_000, "nested too deeply"),
+        (b'{"a": ' * 100_000, "nested too deeply"),
+        (b'{"format": "cslearn.cstree", "format": "x"}', "'format' stands twice"),
+        (b'{"format": NaN}', "NaN is not a number"),
+        (b'{"format": 1e999}', "1e999 is not a number"),
+        (b'{"version": ' + b"9" * 10_000 + b"}", "cannot read"),
+    ],
+)
+def test_hostile_bytes(tmp_path, content, message):
+    path = tmp_path / "m.json"
+    path.write_bytes(content)
+    with pytest.raises(FileError, match=message):
+        CStree.load(path)
+
+
+def test_files_that_are_not_there(tmp_path):
+    with pytest.raises(FileError, match=r"no file .*none\.json"):
+        CStree.load(tmp_path / "none.json")
+    with pytest.raises(FileError, match="directory"):
+        CStree.load(tmp_path)
+    with pytest.raises(FileError, match="none"):
+        chickenpox_model().save(tmp_path / "none" / "m.json")
+
+
+def test_a_file_too_large_for_a_model_is_not_read(tmp_path):
+    path = tmp_path / "m.json"
+    with path.open("wb") as file:
+        os.truncate(file.fileno(), 1 << 30)
+    with pytest.raises(FileError, match="too large"):
+        CStree.load(path)
+
+
+def test_a_document_gives_the_model_back():
+    assert from_document(to_document(chickenpox_model())) == chickenpox_model()

@@ -1,0 +1,82 @@
+"""Random CStrees: their distribution, bounds and seeds."""
+
+from collections import Counter
+
+import naive
+import numpy as np
+import pytest
+from scipy.stats import chisquare
+
+from cslearn import random_cstree
+from cslearn.errors import InputError, LimitError
+
+
+@pytest.mark.parametrize("beta", [1, 2])
+def test_uniform_means_that_every_staging_and_order_is_equally_probable(beta):
+    n, cards = 4000, {"a": 2, "b": 3, "c": 2}
+    rng = np.random.default_rng(0)
+    trees = [random_cstree(cards, beta, concentration=None, random_state=rng) for _ in range(n)]
+    orders = Counter(tree.order for tree in trees)
+    assert len(orders) == 6
+    assert chisquare(list(orders.values())).pvalue > 1e-3
+    last = Counter(naive.as_key(tree.stagings["c"]) for tree in trees if tree.order == ("a", "b", "c"))
+    assert len(last) == len(naive.stagings([2, 3], beta))
+    assert chisquare(list(last.values())).pvalue > 1e-3
+
+
+@pytest.mark.parametrize(("p_context", "stages"), [(0.0, 1), (1.0, 4)])
+def test_split_reaches_from_no_contexts_to_full_ones(p_context, stages):
+    tree = random_cstree(8, 2, method="split", p_context=p_context, random_state=0)
+    assert len(tree.stagings[tree.order[-1]]) == stages
+
+
+def test_the_chance_of_a_context_variable_tunes_the_number_of_stages():
+    sizes = [random_cstree(30, 2, method="split", p_context=p, random_state=0).n_stages for p in (0.01, 0.05, 0.5)]
+    assert sizes == sorted(sizes)
+    assert sizes[0] < sizes[2]
+
+
+@pytest.mark.parametrize("method", ["uniform", "split"])
+@pytest.mark.parametrize("beta", [0, 1, 2])
+def test_the_context_bound_holds(method, beta):
+    tree = random_cstree([2, 3, 1, 4, 2, 2], beta, method=method, random_state=3)
+    assert all(staging.bound <= beta for staging in tree.stagings.values())
+    assert all("X3" not in parents for parents in tree.parents.values())
+
+
+def test_larger_bounds(monkeypatch):
+    assert random_cstree(4, 3, random_state=1).stagings
+    tree = random_cstree(40, 5, method="split", p_context=0.1, random_state=1)
+    assert max(staging.bound for staging in tree.stagings.values()) == 5
+    monkeypatch.setattr("cslearn.stagings.cover.PARTIAL_COVER_LIMIT", 10_000)
+    with pytest.raises(LimitError, match="limit of 10,000 partial covers"):
+        random_cstree(40, 4, random_state=1)
+
+
+def test_seeds_and_sizes():
+    assert random_cstree(20, random_state=7) == random_cstree(20, random_state=7)
+    assert random_cstree(20, random_state=7) != random_cstree(20, random_state=8)
+    tree = random_cstree({"a": ["x", "y"], "b": 3}, order=["b", "a"], random_state=0)
+    assert tree.order == ("b", "a")
+    assert tree.states == {"a": ("x", "y"), "b": (0, 1, 2)}
+
+
+def test_concentration():
+    even = random_cstree(10, concentration=1e6, random_state=0)
+    assert all(np.allclose(rows, 0.5, atol=0.01) for rows in even.parameters.values())
+    assert random_cstree(3, concentration=None).parameters is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"method": "tree"}, "'uniform' or 'split'"),
+        ({"p_context": 2}, "p_context is a probability"),
+        ({"concentration": 0}, "concentration"),
+        ({"order": ["X1"]}, "lacks 'X2'"),
+        ({"beta": -1}, "beta"),
+    ],
+)
+def test_bad_settings(arguments, message):
+    with pytest.raises(InputError, match=message):
+        random_cstree(**{"cards": 2, **arguments})

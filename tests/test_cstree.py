@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from problems import rows_of, tables
 from scipy.stats import chisquare
 
 from cslearn import LDAG, CStree, random_cstree
@@ -18,6 +17,7 @@ from cslearn.data import Table
 from cslearn.datasets import chickenpox_model, dense_model, supplement_model
 from cslearn.errors import InputError, LimitError
 from cslearn.stagings import Context, Staging
+from problems import rows_of, tables
 
 YESNO = ("no", "yes")
 THREE = {"a": YESNO, "b": YESNO, "c": YESNO}

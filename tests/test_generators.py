@@ -2,11 +2,11 @@
 
 from collections import Counter
 
-import naive
 import numpy as np
 import pytest
 from scipy.stats import chisquare
 
+import naive
 from cslearn import random_cstree
 from cslearn.errors import InputError, LimitError
 

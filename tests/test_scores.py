@@ -3,14 +3,13 @@
 from itertools import permutations
 from math import inf, isclose, lgamma, log
 
-import naive
 import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from problems import random_table, rows_of, tables
 
+import naive
 from cslearn import CStree, random_cstree
 from cslearn.data import Table
 from cslearn.datasets import chickenpox_model
@@ -18,6 +17,7 @@ from cslearn.errors import InputError
 from cslearn.priors import PRIORS
 from cslearn.scores import Scores
 from cslearn.stagings import Context, Staging, listing
+from problems import random_table, rows_of, tables
 
 
 def close(a, b):

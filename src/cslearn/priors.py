@@ -1,8 +1,9 @@
 """Priors over the stagings of a level.
 
-A prior gives every stage a weight that depends on the number ``m`` of candidates in the level, the number of context
-variables of the stage, and the share of the level that it covers. The prior of a staging is proportional to the
-product of the weights of its stages; the normaliser is the sum over stagings with all marginal likelihoods one.
+A prior is given by the weight of a full split on ``size`` of the ``m`` candidates of a level. A stage with that many
+context variables weighs this to the power of its share of the level, so that the stages of the full split together
+weigh what it weighs. The prior of a staging is proportional to the product of the weights of its stages; the
+normaliser is the sum over stagings with all marginal likelihoods one.
 """
 
 from __future__ import annotations
@@ -27,31 +28,24 @@ class Prior:
 
     name: ClassVar[str]
 
-    def log_weight(self, m: int, size: int, share: float) -> float:
-        """Return the unnormalised log-weight of a stage.
-
-        Parameters
-        ----------
-        m : int
-            Number of candidates in the level.
-        size : int
-            Number of context variables of the stage.
-        share : float
-            Share of the level that the stage covers.
-        """
+    def log_split(self, m: int, size: int) -> float:
+        """Return the unnormalised log-weight of a full split on `size` of the `m` candidates of a level."""
         raise NotImplementedError
+
+    def log_weight(self, m: int, size: int, share: float) -> float:
+        """Return the unnormalised log-weight of a stage with `size` context variables and that share of the level."""
+        return share * self.log_split(m, size)
 
     def level_weights(self, cards: NDArray[np.intp], beta: int) -> LevelWeights:
         """Return the log-weights of all stages of a level of candidates, for a context bound of at most 2."""
         m, d = len(cards), int(cards.max(initial=1))
-        stop = self.log_weight(m, 0, 1.0)
         single = pair = None
         if beta >= 1 and m >= 1:
-            single = np.array([[self.log_weight(m, 1, 1 / d_k)] * d for d_k in cards])
+            single = np.repeat(self.log_split(m, 1) / cards[:, None], d, axis=1)
         if beta >= 2 and m >= 2:
-            by_pair = np.array([[d_j * self.log_weight(m, 2, 1 / (d_k * d_j)) for d_j in cards] for d_k in cards])
-            pair = np.repeat(by_pair[:, None, :], d, axis=1)
-        return LevelWeights(cards, stop, single, pair)
+            # The stages x_k = x, x_j = y over all y together have the share 1 / d_k.
+            pair = np.broadcast_to((self.log_split(m, 2) / cards)[:, None, None], (m, d, m))
+        return LevelWeights(cards, self.log_split(m, 0), single, pair)
 
     def log_normaliser(self, cards: NDArray[np.intp], beta: int) -> float:
         """Return the log of the sum over the stagings of a level of the products of their stage weights."""
@@ -69,22 +63,24 @@ class UniformPrior(Prior):
 
     name: ClassVar[str] = "uniform"
 
-    def log_weight(self, m: int, size: int, share: float) -> float:
+    def log_split(self, m: int, size: int) -> float:
+        """Return 0: all weights are one."""
         return 0.0
 
 
 @dataclass(frozen=True)
 class SparsePrior(Prior):
-    """A stage with context variables ``S`` weighs ``C(m, |S|)`` to the power of minus its share of the level.
+    """A full split on a set ``P`` weighs ``1 / C(m, |P|)``, the usual prior over parent sets of Bayesian networks.
 
-    A full split on a set ``P`` then weighs ``1 / C(m, |P|)``, the usual prior over the parent sets of a Bayesian
-    network: every number of parents is as probable as any other, whatever the number of candidates.
+    Every number of parents is as probable as any other, whatever the number of candidates, and a stage with context
+    variables ``S`` pays ``log C(m, |S|)`` times its share of the level.
     """
 
     name: ClassVar[str] = "sparse"
 
-    def log_weight(self, m: int, size: int, share: float) -> float:
-        return -share * log(comb(m, size))
+    def log_split(self, m: int, size: int) -> float:
+        """Return minus the log of the number of sets of `size` out of `m` candidates."""
+        return -log(comb(m, size))
 
 
 PRIORS: dict[str, Prior] = {prior.name: prior for prior in (UniformPrior(), SparsePrior())}

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from cslearn.counts import stage_counts
+from cslearn.counts import rows_that_agree, stage_counts
 from cslearn.data import Table, as_table
 from cslearn.errors import InputError
 from cslearn.priors import Prior, get_prior
@@ -30,6 +30,9 @@ __all__ = ["Scores", "log_marginal_likelihood"]
 
 # Log-gammas of whole counts are looked up while their table has at most this many entries.
 LOOK_UP_LIMIT = 10_000_000
+
+
+Floats = NDArray[np.float64]
 
 
 class _CStreeLike(Protocol):
@@ -144,6 +147,11 @@ class Scores:
         (score,) = self._stage_scores(target, [Context(context)])
         return score
 
+    def n_rows(self, context: Mapping[str, Any]) -> float:
+        """Return the number (or total weight) of the rows that agree with `context`."""
+        agree = rows_that_agree(self.table.codes, [self._coded(v, state) for v, state in context.items()])
+        return float(agree.sum() if self.table.weights is None else self.table.weights[agree].sum())
+
     def _stage_scores(self, target: str, contexts: Iterable[Context]) -> list[float]:
         i, cards = self._column(target), self.table.cards
         scores = []
@@ -163,8 +171,14 @@ class Scores:
 
     # ------------------------------------------------------------------ tables
     @cached_property
-    def tables(self) -> tuple[NDArray[np.float64], list[NDArray[np.float64]], list[NDArray[np.float64]]]:
-        """``(stop, single, pair)``: for each target, the arrays of :class:`LevelWeights` over its candidates."""
+    def tables(self) -> tuple[Floats, Floats, Floats]:
+        """``(stop, single, pair)``: the log scores of all contexts of at most two candidates of each target.
+
+        ``stop[i]`` is for the empty context, ``single[i, k, x]`` for ``x_k = x`` and ``pair[i, j, k, x]`` the sum
+        over the states ``y`` of ``j`` for ``x_k = x, x_j = y``, minus infinity for ``j = k``. Here `j` and `k` are
+        positions in the candidate set of `i`; what lies beyond the size of that set, or beyond the cardinality of
+        ``k``, is not to be read.
+        """
         from cslearn._kernels.contexts import score_contexts
 
         table = self.table.collapse()
@@ -178,33 +192,23 @@ class Scores:
             d: _log_gamma_tables(int(table.total_weight), self.ess, products, d) if look_up else np.empty((0, 0, 0))
             for d in set(table.cards)
         }
+        p, m, d = table.p, max(map(len, self.candidates)), int(cards.max())
+        stop = np.array([log_marginal_likelihood(stage_counts(table, i, [()])[0], self.ess) for i in range(p)])
+        single = np.zeros((p, m, d) if self.beta >= 1 else (p, 0, d))
+        pair = np.zeros((p, m, m, d) if self.beta >= 2 else (p, 0, 0, d))
 
-        def fill(i: int) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
+        def fill(i: int) -> None:
             columns = self.candidates[i]
-            m, d = len(columns), int(cards[columns].max(initial=1))
-            single = np.zeros((m, d)) if self.beta >= 1 else np.zeros((0, d))
-            pair = np.zeros((m, d, m)) if self.beta >= 2 else np.zeros((0, d, 0))
-            stop = log_marginal_likelihood(stage_counts(table, i, [()])[0], self.ess)
-            if self.beta >= 1 and m:
-                score_contexts(
-                    table.codes,
-                    weights,
-                    cards,
-                    i,
-                    columns,
-                    self.ess,
-                    log_gammas[table.cards[i]],
-                    products,
-                    self.beta >= 2,
-                    single,
-                    pair,
-                )
-            return stop, single, pair
+            look_ups = log_gammas[table.cards[i]]
+            score_contexts(
+                table.codes, weights, cards, i, columns, self.ess, look_ups, products, self.beta, single[i], pair[i]
+            )
 
-        workers = self.n_jobs if self.n_jobs and self.n_jobs > 0 else cpu_count() or 1
-        with ThreadPoolExecutor(workers) as pool:
-            stops, singles, pairs = zip(*pool.map(fill, range(table.p)), strict=True)
-        return np.array(stops), list(singles), list(pairs)
+        if self.beta:
+            workers = self.n_jobs if self.n_jobs and self.n_jobs > 0 else cpu_count() or 1
+            with ThreadPoolExecutor(workers) as pool:
+                list(pool.map(fill, range(p)))
+        return stop, single, pair
 
     def level_weights(self, target: int, level: NDArray[np.intp]) -> LevelWeights:
         """Return the log-weights, likelihood times unnormalised prior, of the stages of a level.
@@ -219,7 +223,7 @@ class Scores:
             cards,
             float(stop) + prior.stop,
             None if prior.single is None else single[level, :d] + prior.single,
-            None if prior.pair is None else pair[np.ix_(level, np.arange(d), level)] + prior.pair,
+            None if prior.pair is None else pair[np.ix_(level, level, np.arange(d))].transpose(1, 2, 0) + prior.pair,
         )
 
     # ------------------------------------------------------------------ stagings, orders, CStrees

@@ -30,10 +30,10 @@ def _log_z(counts, a_stage, a_cell, exact):
 
 
 @njit(cache=True, nogil=True)
-def score_contexts(codes, weights, cards, target, candidates, ess, log_gammas, products, with_pairs, single, pair):
-    """Fill `single` and `pair` (shapes (m, d), (m, d, m)) with the log scores of one target.
+def score_contexts(codes, weights, cards, target, candidates, ess, log_gammas, products, beta, single, pair):
+    """Fill `single` and `pair` (shapes (m, d), (m, m, d)) with the log scores of one target.
 
-    ``single[k, x]`` is log z of ``x_k = x`` and ``pair[k, x, j]`` the sum over ``y`` of log z of
+    ``single[k, x]`` is log z of ``x_k = x`` and ``pair[j, k, x]`` the sum over ``y`` of log z of
     ``x_k = x, x_j = y``, with `k` and `j` positions in `candidates`. `weights` is empty for unweighted rows.
     ``log_gammas[q]`` is for contexts whose cardinalities multiply to ``products[q]`` (no rows: compute them).
     Cost O(m^2 (n + d^2 d_i)).
@@ -53,8 +53,9 @@ def score_contexts(codes, weights, cards, target, candidates, ess, log_gammas, p
         table = log_gammas[np.searchsorted(products, d_k)] if look_up else none
         for x in range(d_k):
             single[k, x] = _log_z(counts[x], ess / d_k, ess / (d_k * d_i), table)
-        if not with_pairs:
+        if beta < 2:
             continue
+        pair[k, k, :d_k] = -np.inf
         for j in range(k):
             x_j = codes[:, candidates[j]]
             d_j = cards[candidates[j]]
@@ -67,10 +68,10 @@ def score_contexts(codes, weights, cards, target, candidates, ess, log_gammas, p
                     counts3[x_k[r], x_j[r], y_i[r]] += 1.0
             table = log_gammas[np.searchsorted(products, d_k * d_j)] if look_up else none
             q = d_k * d_j
-            pair[k, :d_k, j] = 0.0
-            pair[j, :d_j, k] = 0.0
+            pair[j, k, :d_k] = 0.0
+            pair[k, j, :d_j] = 0.0
             for x in range(d_k):
                 for y in range(d_j):
                     score = _log_z(counts3[x, y], ess / q, ess / (q * d_i), table)
-                    pair[k, x, j] += score
-                    pair[j, y, k] += score
+                    pair[j, k, x] += score
+                    pair[k, j, y] += score

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import networkx as nx
     import pandas as pd
 
-    from cslearn.graphs import LDAG
+    from cslearn.graphs import LDAG, CSIRelation
 
 __all__ = ["CStree"]
 
@@ -313,6 +313,25 @@ class CStree:
         from cslearn.graphs import LDAG
 
         return LDAG.from_cstree(self)
+
+    def csi_relations(self) -> list[CSIRelation]:
+        """Return the context-specific relations of the stages that no DAG can say.
+
+        A stage whose context leaves out some of the variable's parents says that the variable does not depend on
+        these in that context.
+
+        Examples
+        --------
+        >>> from cslearn.datasets import chickenpox_model
+        >>> for relation in chickenpox_model().csi_relations():
+        ...     print(relation)
+        exposed _||_ background | diagnosis=yes
+        carrier _||_ background, diagnosis | exposed=no
+        carrier _||_ background | exposed=yes, diagnosis=no
+        """
+        from cslearn.graphs.relations import defining_relations
+
+        return defining_relations(self)
 
     # ------------------------------------------------------------------ probability
     @cached_property

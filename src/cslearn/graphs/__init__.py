@@ -1,5 +1,6 @@
-"""Graphs of a CStree: the LDAG. Knows nothing of learning."""
+"""What a CStree shows: the LDAG and the CSI relations. Knows nothing of learning."""
 
 from cslearn.graphs.ldag import LDAG
+from cslearn.graphs.relations import CSIRelation
 
-__all__ = ["LDAG"]
+__all__ = ["LDAG", "CSIRelation"]

@@ -1,0 +1,303 @@
+"""The commands. What they need is imported when they run, so that ``cslearn --help`` is quick."""
+
+from __future__ import annotations
+
+import json
+import sys
+import warnings
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from cslearn.errors import CslearnError, InputError
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    name="cslearn",
+    help="Learn which variables depend on which, and in which contexts the dependence vanishes.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+class Candidates(StrEnum):
+    """Ways to select candidate context variables."""
+
+    all = "all"
+    pc = "pc"
+    grasp = "grasp"
+
+
+class PriorName(StrEnum):
+    """Priors over stagings."""
+
+    sparse = "sparse"
+    uniform = "uniform"
+
+
+class Estimate(StrEnum):
+    """Estimates of parameters."""
+
+    mean = "mean"
+    map = "map"
+    mle = "mle"
+
+
+class Missing(StrEnum):
+    """What is done about missing values."""
+
+    error = "error"
+    drop = "drop"
+    state = "state"
+
+
+DataFile = Annotated[Path, typer.Argument(metavar="DATA", help="A table: .csv, .tsv (also .gz) or .parquet.")]
+ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A model that `cslearn fit` wrote.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines instead of text.")]
+Seed = Annotated[int, typer.Option("--seed", help="Seed of the random numbers.")]
+Separator = Annotated[str | None, typer.Option("--sep", help="What separates the columns of a text file.")]
+MissingOption = Annotated[
+    Missing, typer.Option("--missing", help="Rows with missing values: refuse, drop, or a state.")
+]
+Weights = Annotated[str | None, typer.Option("--weights", metavar="COLUMN", help="The column of row weights.")]
+Beta = Annotated[int, typer.Option("--beta", help="Most context variables of a stage: 0, 1 or 2.")]
+CandidatesOption = Annotated[Candidates, typer.Option("--candidates", help="Who may be a context variable of whom.")]
+Alpha = Annotated[int | None, typer.Option("--alpha", help="Most candidates of a variable.")]
+KnowledgeFile = Annotated[
+    Path | None, typer.Option("--knowledge", metavar="FILE", help="JSON with forbidden, required, tiers.")
+]
+Iterations = Annotated[int | None, typer.Option("--n-iter", help="Moves of each chain.  [default: grows with p]")]
+Chains = Annotated[int, typer.Option("--n-chains", help="Number of chains.")]
+Format = Annotated[
+    str | None, typer.Option("--format", metavar="FORMAT", help="'benchpress' if the second row has the cardinalities.")
+]
+
+
+def _table(data: Path, sep: str | None, missing: Missing, weights: str | None, table_format: str | None) -> Any:
+    from cslearn.data import as_table
+
+    return as_table(data, sep=sep, missing=missing.value, sample_weight=weights, table_format=table_format)  # type: ignore[arg-type]  # checked there
+
+
+def _knowledge(path: Path | None) -> Any:
+    from cslearn.candidates import Knowledge
+
+    return None if path is None else Knowledge.load(path)
+
+
+@app.command()
+def demo(json_output: Json = False, seed: Seed = 0) -> None:
+    """Learn a built-in example: no file and no network needed."""
+    from cslearn.cli.text import fit_document, print_demo
+    from cslearn.datasets import chickenpox_model
+    from cslearn.estimators import CStreeLearner
+
+    truth = chickenpox_model()
+    data = truth.sample(5000, random_state=seed)
+    # What comes first in a child's life cannot depend on what comes later.
+    learner = CStreeLearner(knowledge={"tiers": [[v] for v in truth.order]}, n_iter=1000, random_state=seed).fit(data)
+    if json_output:
+        print(json.dumps(fit_document(learner)))
+    else:
+        print_demo(learner, truth, data)
+
+
+@app.command()
+def fit(
+    data: DataFile,
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="MODEL", help="Where to write the model.")] = Path(
+        "model.json"
+    ),
+    beta: Beta = 2,
+    candidates: CandidatesOption = Candidates.all,
+    alpha: Alpha = None,
+    prior: Annotated[PriorName, typer.Option("--prior", help="Prior over stagings.")] = PriorName.sparse,
+    ess: Annotated[float, typer.Option("--ess", help="Equivalent sample size.")] = 1.0,
+    parameters: Annotated[Estimate, typer.Option("--parameters", help="How parameters are estimated.")] = Estimate.mean,
+    n_iter: Iterations = None,
+    n_chains: Chains = 2,
+    knowledge: KnowledgeFile = None,
+    missing: MissingOption = Missing.error,
+    weights: Weights = None,
+    sep: Separator = None,
+    table_format: Format = None,
+    seed: Seed = 0,
+    jobs: Annotated[int | None, typer.Option("--jobs", help="Threads.  [default: all cores]")] = None,
+    json_output: Json = False,
+) -> None:
+    """Learn a CStree from a table and write it to a file."""
+    from cslearn.cli.progress import fit_progress
+    from cslearn.cli.text import fit_document, print_fit
+    from cslearn.estimators import CStreeLearner
+
+    if not output.parent.is_dir() or output.is_dir():
+        raise InputError(f"cannot write {output}: give the name of a file in a directory that is there")
+    table = _table(data, sep, missing, weights, table_format)
+    with fit_progress() as callback:
+        learner = CStreeLearner(
+            beta=beta,
+            candidates=candidates.value,
+            alpha=alpha,
+            prior=prior.value,
+            ess=ess,
+            parameters=parameters.value,
+            n_iter=n_iter,
+            n_chains=n_chains,
+            knowledge=_knowledge(knowledge),
+            random_state=seed,
+            n_jobs=jobs,
+            callback=callback,
+        ).fit(table)
+    learner.cstree_.save(output)
+    if json_output:
+        print(json.dumps({"model": str(output), **fit_document(learner)}))
+    else:
+        print_fit(learner, table, output)
+
+
+@app.command()
+def show(model: ModelFile, json_output: Json = False) -> None:
+    """Show a model: its order, parents, stages, probabilities and CSI relations."""
+    from cslearn import CStree
+    from cslearn.cli.text import model_document, print_model
+
+    tree = CStree.load(model)
+    if json_output:
+        print(json.dumps(model_document(tree)))
+    else:
+        print_model(tree)
+
+
+@app.command()
+def sample(
+    model: ModelFile,
+    n: Annotated[int, typer.Option("--n", "-n", help="How many rows to draw.")] = 1000,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="CSV file.  [default: the terminal]")
+    ] = None,
+    seed: Seed = 0,
+) -> None:
+    """Draw rows from a model, as CSV."""
+    from cslearn import CStree
+    from cslearn._files import atomic_write
+
+    text = CStree.load(model).sample(n, random_state=seed).to_csv(index=False)
+    if output is None:
+        sys.stdout.write(text)
+    else:
+        atomic_write(output, text)
+
+
+@app.command()
+def score(
+    model: ModelFile,
+    data: DataFile,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="CSV file for the log-probability of each row."),
+    ] = None,
+    sep: Separator = None,
+    json_output: Json = False,
+) -> None:
+    """Score rows: their mean log-probability under a model."""
+    import numpy as np
+
+    from cslearn import CStree
+    from cslearn._files import atomic_write
+    from cslearn.cli.text import print_score
+    from cslearn.data import as_table
+
+    tree = CStree.load(model)
+    logs = tree.log_prob(as_table(data, variables=tree.variables, states=dict(tree.states), sep=sep))
+    if output is not None:
+        atomic_write(output, "log_prob\n" + "".join(f"{value!r}\n" for value in logs.tolist()))
+    impossible = int(np.isneginf(logs).sum())
+    document = {
+        "rows": len(logs),
+        "mean_log_prob": None if impossible or not len(logs) else float(logs.mean()),
+        "total_log_prob": None if impossible else float(logs.sum()),
+        "impossible_rows": impossible,
+        "bic": tree.bic(as_table(data, variables=tree.variables, states=dict(tree.states), sep=sep)),
+    }
+    if json_output:
+        print(json.dumps(document))
+    else:
+        print_score(document, int(np.flatnonzero(np.isneginf(logs))[0]) + 1 if impossible else None)
+
+
+@app.command()
+def estimate(
+    data: DataFile,
+    beta: Beta = 2,
+    candidates: CandidatesOption = Candidates.all,
+    alpha: Alpha = None,
+    n_iter: Iterations = None,
+    n_chains: Chains = 2,
+    knowledge: KnowledgeFile = None,
+    missing: MissingOption = Missing.error,
+    weights: Weights = None,
+    sep: Separator = None,
+    table_format: Format = None,
+    json_output: Json = False,
+) -> None:
+    """Tell the time and memory that `cslearn fit` will take, before it runs."""
+    from cslearn.cli.text import print_estimate
+    from cslearn.estimators.cost import estimate_cost
+
+    cost = estimate_cost(
+        _table(data, sep, missing, weights, table_format),
+        beta=beta,
+        candidates=candidates.value,
+        alpha=alpha,
+        n_iter=n_iter,
+        n_chains=n_chains,
+        knowledge=_knowledge(knowledge),
+    )
+    if json_output:
+        print(json.dumps(cost.document()))
+    else:
+        print_estimate(cost)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        print(f"cslearn {version('cslearn')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+def _show_note(message: Warning | str, category: type[Warning], *args: Any, **kwargs: Any) -> None:
+    """Print a warning as a note, without the line of code that it came from."""
+    print(f"note: {message}", file=sys.stderr)
+
+
+def main() -> None:
+    """Run the command line. Exit code 0: done; 2: bad input or usage; 130: interrupted."""
+    warnings.showwarning = _show_note
+    try:
+        app()
+    except CslearnError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        print("interrupted: nothing was written", file=sys.stderr)
+        sys.exit(130)
+    except BrokenPipeError:
+        # The reader of our output has gone away; say nothing on the way out either.
+        sys.stderr.close()
+        sys.exit(0)

@@ -1,0 +1,50 @@
+"""A progress bar on the terminal; silent where standard error is not one."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from cslearn.orders import Progress
+
+__all__ = ["fit_progress"]
+
+PHASES = {
+    "data": "reading the data",
+    "candidates": "selecting candidates",
+    "scores": "scoring contexts",
+    "orders": "sampling orders",
+    "stagings": "finding the best stagings",
+    "parameters": "estimating parameters",
+}
+
+
+@contextmanager
+def fit_progress() -> Iterator[Callable[[str, Progress | None], None] | None]:
+    """Show phase, rate and time left while a learner fits; gives the learner's callback."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[rate]}"), TimeRemainingColumn())
+    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=None, rate="")
+        begin = perf_counter()
+
+        def callback(phase: str, progress: Progress | None) -> None:
+            nonlocal begin
+            if progress is None:
+                begin = perf_counter()
+                bar.reset(task, description=PHASES.get(phase, phase), total=None, rate="")
+            else:
+                rate = progress.done / max(perf_counter() - begin, 1e-9)
+                bar.update(task, completed=progress.done, total=progress.total, rate=f"{rate:,.0f} moves/s")
+
+        yield callback

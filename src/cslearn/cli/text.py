@@ -1,0 +1,206 @@
+"""What the commands print: for people as text, for machines as JSON documents."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table as TextTable
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from cslearn import CStree
+    from cslearn.data import Table
+    from cslearn.estimators import CStreeLearner
+    from cslearn.estimators.cost import Cost
+
+__all__ = [
+    "fit_document",
+    "model_document",
+    "print_demo",
+    "print_estimate",
+    "print_fit",
+    "print_model",
+    "print_score",
+]
+
+SHOWN_RELATIONS = 10
+
+
+def _console() -> Console:
+    return Console(highlight=False, soft_wrap=True)
+
+
+def _say(console: Console, text: str = "") -> None:
+    console.print(escape(text))
+
+
+# ---------------------------------------------------------------- documents
+def model_document(tree: CStree) -> dict[str, Any]:
+    """Return the structure of a model: order, parents, stages, relations."""
+    return {
+        "order": list(tree.order),
+        "parents": {v: list(tree.parents[v]) for v in tree.order},
+        "stages": {v: [dict(context) for context in tree.stagings[v]] for v in tree.order},
+        "n_free_parameters": tree.n_free_parameters,
+        "csi_relations": [
+            {"relation": str(relation), "in_words": relation.in_words()} for relation in tree.csi_relations()
+        ],
+    }
+
+
+def fit_document(learner: CStreeLearner) -> dict[str, Any]:
+    """Return what a fit found: the structure, the evidence for its relations, scores and timings."""
+    return {
+        **model_document(learner.cstree_),
+        "csi_relations": [
+            {
+                "relation": str(supported.relation),
+                "in_words": supported.relation.in_words(),
+                "log_bayes_factor": supported.log_bayes_factor,
+                "rows": supported.n_rows,
+            }
+            for supported in learner.relations_
+        ],
+        "log_order_score": learner.log_order_score_,
+        "log_score": learner.log_score_,
+        "moves": learner.n_iter_,
+        "interrupted": learner.interrupted_,
+        "seconds": learner.timings_,
+    }
+
+
+# ---------------------------------------------------------------- text
+def _variables(tree: CStree) -> TextTable:
+    """Return a table with a row for each variable, in the learned order."""
+    table = TextTable(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for name, justify in (("variable", "left"), ("states", "right"), ("stages", "right"), ("depends on", "left")):
+        table.add_column(name, justify=justify, header_style="bold")  # type: ignore[arg-type]
+    for v in tree.order:
+        parents = ", ".join(tree.parents[v]) or "-"
+        table.add_row(escape(v), str(len(tree.states[v])), str(len(tree.stagings[v])), escape(parents))
+    return table
+
+
+def _print_relations(console: Console, learner: CStreeLearner) -> None:
+    relations = learner.relations_
+    if not relations:
+        _say(console, "No context-specific relations: every dependence holds in all contexts.")
+        return
+    shown = relations[:SHOWN_RELATIONS]
+    more = f", the {len(shown)} with the strongest evidence" if len(relations) > len(shown) else ""
+    _say(console, f"Where dependence vanishes ({len(relations)} context-specific relations{more}):")
+    for supported in shown:
+        factor = f"log Bayes factor {supported.log_bayes_factor:.1f}, {supported.n_rows:,.0f} rows"
+        _say(console, f"  {supported.relation.in_words()}  ({factor})")
+
+
+def _print_learned(console: Console, learner: CStreeLearner) -> None:
+    tree = learner.cstree_
+    edges = sum(map(len, tree.parents.values()))
+    _say(
+        console,
+        f"{len(tree.order)} variables, {edges} dependences, {tree.n_stages} stages,"
+        f" {tree.n_free_parameters} free parameters",
+    )
+    console.print()
+    console.print(_variables(tree))
+    console.print()
+    _print_relations(console, learner)
+    console.print()
+    _say(console, f"Log score {learner.log_score_:,.2f} (order {learner.log_order_score_:,.2f})")
+    moves = learner.n_iter_ / max(learner.timings_["orders"], 1e-9)
+    phases = ", ".join(f"{phase} {seconds:.2f}" for phase, seconds in learner.timings_.items())
+    _say(console, f"Seconds: {phases} ({learner.n_iter_:,} moves, {moves:,.0f} a second)")
+
+
+def print_fit(learner: CStreeLearner, table: Table, output: Path) -> None:
+    """Print what a fit found."""
+    console = _console()
+    _say(console, f"Learned from {table.n:,} rows:")
+    _print_learned(console, learner)
+    if learner.candidates_.dropped:
+        _say(console, learner.candidates_.describe())
+    if table.constant:
+        _say(console, f"Constant, so never a context: {', '.join(table.constant)}")
+    _say(console, f"Model written to {output}. See it with: cslearn show {output}")
+
+
+def print_model(tree: CStree) -> None:
+    """Print a model with its probabilities and relations."""
+    console = _console()
+    _say(console, str(tree))
+    relations = tree.csi_relations()
+    if relations:
+        console.print()
+        _say(console, "Where dependence vanishes:")
+        for relation in relations:
+            _say(console, f"  {relation.in_words()}")
+
+
+def print_demo(learner: CStreeLearner, truth: CStree, data: pd.DataFrame) -> None:
+    """Print the story of the demo."""
+    from cslearn.metrics import kl_divergence
+
+    console = _console()
+    _say(console, f"{len(data):,} children checked into an emergency room (made-up data). Which of them carry")
+    _say(console, "chicken-pox, and what does that depend on?")
+    console.print()
+    _say(console, "\n".join(f"  {line}" for line in data.head(3).to_string(index=False).splitlines()))
+    console.print()
+    _print_learned(console, learner)
+    console.print()
+    divergence = kl_divergence(truth, learner.cstree_)
+    _say(
+        console,
+        f"The data were drawn from a known model; the learned one is {float(divergence):.5f} nats away from it.",
+    )
+    console.print()
+    _say(console, "Next, on a table of your own:")
+    _say(console, "  cslearn estimate data.csv          how long it will take")
+    _say(console, "  cslearn fit data.csv -o model.json")
+    _say(console, "  cslearn show model.json")
+
+
+def print_score(document: dict[str, Any], first_impossible: int | None) -> None:
+    """Print how probable rows are."""
+    console = _console()
+    _say(console, f"rows                  {document['rows']:,}")
+    if first_impossible is None:
+        mean = document["mean_log_prob"]
+        _say(console, f"mean log-probability  {'-' if mean is None else format(mean, '.6f')}")
+        _say(console, f"total                 {document['total_log_prob']:,.4f}")
+    else:
+        _say(
+            console,
+            f"impossible rows       {document['impossible_rows']:,}, the first is row {first_impossible}:"
+            " the model gives them probability zero",
+        )
+    _say(console, f"BIC of the structure  {document['bic']:,.2f} (smaller is better)")
+
+
+def print_estimate(cost: Cost) -> None:
+    """Print what a fit will take."""
+    console = _console()
+    sizes = sorted(cost.candidates.sizes().values())
+    _say(console, f"{cost.rows:,} rows, {len(sizes)} variables with up to {cost.largest_card} states")
+    _say(console, f"candidates            {sizes[0]} to {sizes[-1]}, median {sizes[len(sizes) // 2]}")
+    _say(console, f"scoring contexts      {_duration(cost.score_seconds)}")
+    _say(
+        console,
+        f"sampling orders       {_duration(cost.order_seconds)} for {cost.n_chains} chains of"
+        f" {cost.n_iter:,} moves, {1 / cost.move_seconds:,.0f} moves a second",
+    )
+    _say(console, f"memory                {cost.memory_bytes / 2**20:,.0f} MB")
+    _say(console, f"all together          {_duration(cost.seconds)}; {cost.dominated_by} takes most of it")
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 1:
+        return "under a second"
+    if seconds < 120:
+        return f"about {seconds:.0f} s"
+    return f"about {seconds / 60:.0f} min" if seconds < 7200 else f"about {seconds / 3600:.1f} h"

@@ -1,0 +1,338 @@
+"""CSlearn, Algorithm 1 of the paper, as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from time import perf_counter
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from cslearn.candidates import CandidateSets, Knowledge, candidate_sets
+from cslearn.cstree import CStree
+from cslearn.cstree.parameters import Method
+from cslearn.data import Table, as_table
+from cslearn.errors import DataWarning, InputError
+from cslearn.graphs import CSIRelation
+from cslearn.orders import OrderPosterior, Progress, order_problem, sample_chains
+from cslearn.priors import Prior
+from cslearn.scores import Scores
+from cslearn.stagings import Context
+from cslearn.stagings.counting import check_beta
+
+__all__ = ["CStreeLearner", "SupportedRelation"]
+
+
+@dataclass(frozen=True)
+class SupportedRelation:
+    """A CSI relation of a learned CStree with what the data say for it.
+
+    Attributes
+    ----------
+    relation : CSIRelation
+    log_bayes_factor : float
+        Natural log of the Bayes factor for the relation against splitting its stage on one of the variables that it
+        leaves out, the best of them.
+    n_rows : float
+        Number (or total weight) of the rows in the relation's context.
+    """
+
+    relation: CSIRelation
+    log_bayes_factor: float
+    n_rows: float
+
+
+class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """Learn a CStree from categorical data.
+
+    Candidate context variables are selected (or all are taken), orders of the variables are sampled from their
+    posterior, the most probable staging for the best order is found exactly, and its parameters are estimated.
+
+    Parameters
+    ----------
+    beta : int
+        Context bound: no stage has more context variables. 0, 1 or 2.
+    candidates : {"all", "pc", "grasp"}, graph, mapping or matrix
+        Which variables may be context variables of which; see :func:`cslearn.candidates.candidate_sets`. ``"pc"`` and
+        ``"grasp"`` need the extra ``cslearn[phase1]``.
+    alpha : int, optional
+        Bound on the number of candidates of a variable; the best-scoring ones are kept.
+    prior : {"sparse", "uniform"}
+        Prior over the stagings of a variable given the order; see :mod:`cslearn.priors`.
+    ess : float
+        Equivalent sample size of the Dirichlet priors.
+    parameters : {"mean", "map", "mle"}
+        How the parameters are estimated; see :meth:`cslearn.CStree.fit_parameters`.
+    search : {"mcmc"}
+        How orders are searched: by the relocation Gibbs sampler.
+    n_iter : int, optional
+        Moves of each chain; by default it grows with the number of variables.
+    n_chains : int
+        Chains, each with a start of its own. The best order of all is taken.
+    burn_in, thin : int, optional
+        Moves that are not kept as posterior draws, and every how many moves one is kept.
+    knowledge : Knowledge or mapping, optional
+        Forbidden and required edges and tiers; see :class:`cslearn.candidates.Knowledge`.
+    states : mapping of str to sequence of states, optional
+        States of some or all variables, if not all of them are in the data or their order matters.
+    missing : {"error", "drop", "state"}
+        What is done about missing values; see :func:`cslearn.data.as_table`.
+    random_state : int, RandomState or None
+        Seed. The same seed gives the same result for any number of jobs.
+    n_jobs : int, optional
+        Threads; all cores by default.
+    callback : callable, optional
+        Called as ``callback(phase, progress)`` while fitting: `phase` is a string, `progress` a
+        :class:`cslearn.orders.Progress`, or None when a phase begins.
+
+    Attributes
+    ----------
+    cstree_ : CStree
+        The learned model.
+    order_ : tuple of str
+        The best order met, which is that of ``cstree_``.
+    candidates_ : CandidateSets
+    posterior_ : OrderPosterior
+        The sampled orders.
+    relations_ : list of SupportedRelation
+        The CSI relations of the model with the evidence for them, strongest first.
+    log_order_score_ : float
+        Log of ``P(data, order)`` for the best order.
+    log_score_ : float
+        Log of ``P(data, stagings, order)`` for the learned structure.
+    timings_ : dict of str to float
+        Seconds by phase.
+    n_iter_ : int
+        Moves made by all chains together.
+    interrupted_ : bool
+        Whether Ctrl-C ended the search early; the model is the best found until then.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Names of the variables; not there if the data had none.
+
+    Examples
+    --------
+    >>> from cslearn import CStreeLearner
+    >>> from cslearn.datasets import chickenpox_model
+    >>> data = chickenpox_model().sample(10_000, random_state=0)
+    >>> learner = CStreeLearner(random_state=0).fit(data)
+    >>> for supported in learner.relations_[:2]:
+    ...     print(supported.relation.in_words())
+    carrier does not depend on background and diagnosis once exposed is no
+    carrier does not depend on background once exposed is yes and diagnosis is no
+    >>> round(learner.score(data), 2)
+    -2.15
+    """
+
+    def __init__(
+        self,
+        *,
+        beta: int = 2,
+        candidates: Any = "all",
+        alpha: int | None = None,
+        prior: str | Prior = "sparse",
+        ess: float = 1.0,
+        parameters: Method = "mean",
+        search: str = "mcmc",
+        n_iter: int | None = None,
+        n_chains: int = 2,
+        burn_in: int | None = None,
+        thin: int | None = None,
+        knowledge: Knowledge | Mapping[str, Any] | None = None,
+        states: Mapping[str, Sequence[Any]] | None = None,
+        missing: Literal["error", "drop", "state"] = "error",
+        random_state: int | np.random.RandomState | None = 0,
+        n_jobs: int | None = None,
+        callback: Callable[[str, Progress | None], None] | None = None,
+    ) -> None:
+        self.beta = beta
+        self.candidates = candidates
+        self.alpha = alpha
+        self.prior = prior
+        self.ess = ess
+        self.parameters = parameters
+        self.search = search
+        self.n_iter = n_iter
+        self.n_chains = n_chains
+        self.burn_in = burn_in
+        self.thin = thin
+        self.knowledge = knowledge
+        self.states = states
+        self.missing = missing
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.callback = callback
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> CStreeLearner:
+        """Learn a CStree.
+
+        Parameters
+        ----------
+        X : Table, frame, array, path or whatever :func:`cslearn.data.as_table` reads
+            One row for each observation, one column for each variable.
+        y : None
+            Not used; there for scikit-learn.
+        sample_weight : array-like or str, optional
+            Weight of each row, or the name of the column that holds it.
+
+        Returns
+        -------
+        CStreeLearner
+        """
+        self._check_parameters()
+        self.timings_: dict[str, float] = {}
+        with self._phase("data"):
+            table = as_table(X, states=self.states, missing=self.missing, sample_weight=sample_weight)
+            _check_size(table)
+            knowledge = Knowledge.coerce(self.knowledge)
+            knowledge.check(table.variables)
+        with self._phase("candidates"):
+            self.candidates_: CandidateSets = candidate_sets(
+                table,
+                self.candidates,
+                knowledge=knowledge,
+                alpha=self.alpha,
+                random_state=self._seeds()[1],
+            )
+        with self._phase("scores"):
+            scores = Scores(
+                table,
+                beta=self.beta,
+                ess=self.ess,
+                prior=self.prior,
+                candidates=self.candidates_.sets,
+                n_jobs=self.n_jobs,
+            )
+            problem = order_problem(scores, knowledge.precedence(table.variables))
+        with self._phase("orders"):
+            chains, self.interrupted_ = sample_chains(
+                problem,
+                n_chains=self.n_chains,
+                n_iter=self.n_iter,
+                burn_in=self.burn_in,
+                thin=self.thin,
+                random_state=self._seeds()[0],
+                n_jobs=self.n_jobs,
+                callback=None if self.callback is None else partial(self.callback, "orders"),
+            )
+            self.posterior_ = OrderPosterior(table.variables, chains)
+            self.order_ = self.posterior_.order_names(self.posterior_.best.best_order)
+            self.log_order_score_ = self.posterior_.best.best_log_score
+            self.n_iter_ = sum(chain.n_iter for chain in chains)
+        with self._phase("stagings"):
+            best = {v: scores.best_staging(v, self.order_[:t]) for t, v in enumerate(self.order_)}
+            states = dict(zip(table.variables, table.states, strict=True))
+            structure = CStree(self.order_, {v: staging for v, (_, staging) in best.items()}, states=states)
+            self.log_score_ = scores.cstree_score(structure)
+        with self._phase("parameters"):
+            self.cstree_ = structure.fit_parameters(table, self.parameters, ess=self.ess)
+            self.relations_ = supported_relations(structure, scores)
+        self.n_features_in_ = table.p
+        if _has_names(X):
+            self.feature_names_in_ = np.array(table.variables, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        self._warn_if_interrupted(len(chains))
+        return self
+
+    def score_samples(self, X: Any) -> NDArray[np.float64]:
+        """Return the log-probability of every row of `X` under the learned model."""
+        check_is_fitted(self)
+        shape = np.shape(X) if isinstance(X, np.ndarray | list) and not _has_names(X) else ()
+        if len(shape) == 2 and shape[1] != self.n_features_in_:
+            raise InputError(
+                f"X has {shape[1]} features, but {type(self).__name__} is expecting {self.n_features_in_} features"
+                " as input"
+            )
+        return self.cstree_.log_prob(X)
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Return the mean log-probability of the rows of `X` under the learned model; larger is better."""
+        return float(np.mean(self.score_samples(X)))
+
+    def __sklearn_tags__(self) -> Any:
+        """Tell scikit-learn what data the learner takes."""
+        tags = super().__sklearn_tags__()
+        tags.estimator_type = "density_estimator"
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        tags.non_deterministic = False
+        return tags
+
+    def _seeds(self) -> tuple[np.random.SeedSequence, int | None]:
+        """Return the seed of the chains, and that of phase 1."""
+        seed = self.random_state
+        if isinstance(seed, np.random.RandomState):
+            seed = int(seed.randint(2**31))
+        return np.random.SeedSequence(seed), seed
+
+    @contextmanager
+    def _phase(self, name: str) -> Iterator[None]:
+        if self.callback is not None:
+            self.callback(name, None)
+        begin = perf_counter()
+        yield
+        self.timings_[name] = perf_counter() - begin
+
+    def _check_parameters(self) -> None:
+        if check_beta(self.beta) > 2:
+            raise InputError(
+                f"beta={self.beta}: stages of more than two context variables cannot be learned yet; use beta 0, 1 or 2"
+            )
+        if self.search != "mcmc":
+            raise InputError(f"there is no search {self.search!r}; choose 'mcmc'")
+        for name, least in (("n_chains", 1), ("n_iter", 1), ("burn_in", 0), ("thin", 1)):
+            value = getattr(self, name)
+            optional = name != "n_chains"
+            if not (optional and value is None) and (
+                isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least
+            ):
+                raise InputError(f"{name} is a whole number, at least {least}, not {value!r}")
+        if self.n_iter is not None and self.burn_in is not None and self.burn_in >= self.n_iter:
+            raise InputError(f"burn_in={self.burn_in} leaves no draws of n_iter={self.n_iter}")
+
+    def _warn_if_interrupted(self, n_chains: int) -> None:
+        if self.interrupted_:
+            warnings.warn(
+                f"interrupted after {self.n_iter_:,} moves of {n_chains} chains: this is the best model found until then",
+                DataWarning,
+                stacklevel=3,
+            )
+
+
+def supported_relations(tree: CStree, scores: Scores) -> list[SupportedRelation]:
+    """Return the CSI relations of a CStree with the evidence for them, strongest first."""
+    found = []
+    for relation in tree.csi_relations():
+        whole = scores.log_z(relation.target, relation.context)
+        splits = []
+        for variable in relation.independent_of:
+            contexts = [Context({**relation.context, variable: state}) for state in tree.states[variable]]
+            splits.append(sum(scores.log_z(relation.target, context) for context in contexts))
+        rows = scores.n_rows(relation.context)
+        found.append(SupportedRelation(relation, whole - max(splits), rows))
+    return sorted(found, key=lambda supported: -supported.log_bayes_factor)
+
+
+def _check_size(table: Table) -> None:
+    if table.p < 2:
+        raise InputError(
+            f"there is nothing to learn from one column (n_features = 1): {table.variables[0]!r}. A table with at least"
+            " two variables is needed."
+        )
+    if table.n < 2:
+        raise InputError("there is nothing to learn from one row (n_samples = 1). Give more rows.")
+
+
+def _has_names(X: Any) -> bool:
+    """Tell whether the columns of `X` have names of their own."""
+    if isinstance(X, np.ndarray):
+        return X.dtype.names is not None
+    return not isinstance(X, list) or (bool(X) and isinstance(X[0], Mapping))

@@ -106,8 +106,9 @@ def _dependent_pair(pair: Table) -> bool:
     The edge has prior probability ``1 / (p - 1)`` in causal-learn; at p = 2 it takes the logarithm of zero, and
     finds every pair independent. The likelihood decides alone.
     """
-    stop, single, _ = Scores(pair, beta=1).tables
-    return bool(single[0].sum() > stop[0])
+    scores, (first, second) = Scores(pair, beta=1), pair.variables
+    split = sum(scores.log_z(second, {first: state}) for state in pair.states[0])
+    return split > scores.log_z(second, {})
 
 
 @contextmanager

@@ -296,11 +296,13 @@ def _gains(scores: Scores, table: Table, child: str) -> dict[str, float]:
     if scores.table.variables != table.variables or scores.table.states != table.states:
         raise InputError("The scores belong to other data than the table: make them from this table.")
     i = table.variables.index(child)
+    columns = scores.candidates[i]
     stop, single, _ = scores.tables
-    return {
-        table.variables[column]: float(single[i][k, : table.cards[column]].sum() - stop[i])
-        for k, column in enumerate(scores.candidates[i])
-    }
+    # The tables are filled up where others have more candidates, or more states.
+    rows = single[i][: len(columns)]
+    real = np.arange(rows.shape[1]) < np.array(table.cards)[columns, None]
+    gains = np.where(real, rows, 0.0).sum(axis=1) - stop[i]
+    return dict(zip((table.variables[column] for column in columns), gains.tolist(), strict=True))
 
 
 def _number(count: int, noun: str) -> str:

@@ -1,0 +1,259 @@
+"""The order sampler: its scores, its stationary distribution, its draws."""
+
+from collections import Counter
+from itertools import permutations
+from math import exp, isclose, lgamma
+
+import naive
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from problems import random_table, rows_of, tables
+from scipy.stats import chisquare
+
+from cslearn import random_cstree
+from cslearn._kernels import relocation
+from cslearn.candidates import Knowledge
+from cslearn.orders import OrderPosterior, order_problem, sample_chains
+from cslearn.orders.chains import random_order
+from cslearn.scores import Scores
+
+PRIORS = ["uniform", "sparse"]
+
+
+def names(table, order):
+    return [table.variables[i] for i in order]
+
+
+def enumerated_posterior(table, prior, before, beta=2):
+    """The exact posterior over the allowed orders, from the naive list of all stagings."""
+    rows, weights = rows_of(table)
+    local = {}
+
+    def score(target, level):
+        key = (target, frozenset(level))
+        if key not in local:
+            local[key] = naive.local_order_score(rows, weights, table.cards, target, sorted(level), beta, 1.0, prior)
+        return local[key]
+
+    logs = {
+        order: sum(score(v, order[:t]) for t, v in enumerate(order))
+        for order in permutations(range(table.p))
+        if not any(before[b, a] for t, a in enumerate(order) for b in order[t + 1 :])
+    }
+    total = naive.log_sum(logs.values())
+    return {order: exp(value - total) for order, value in logs.items()}
+
+
+def transition_matrix(problem, orders, log_weights_of=None):
+    """One step of the sampler from every order, built from the kernel's own weights."""
+    p, index = len(orders[0]), {order: i for i, order in enumerate(orders)}
+    state = relocation.new_state(problem)
+    others, after, own, logs = np.empty(p, np.int64), np.empty(p), np.empty(p), np.empty(p)
+    matrix = np.zeros((len(orders), len(orders)))
+    for order in orders:
+        for v in range(p):
+            relocation.set_order(problem, state, np.array(order))
+            relocation.relocation_log_weights(problem, state, v, others, after, own, logs)
+            wanted = logs if log_weights_of is None else log_weights_of(own, logs)
+            weights = np.exp(wanted - wanted.max())
+            rest = [u for u in order if u != v]
+            for t, weight in enumerate(weights / weights.sum()):
+                if weight > 0:
+                    matrix[index[order], index[(*rest[:t], v, *rest[t:])]] += weight / p
+    return matrix
+
+
+KNOWLEDGE = {
+    "nothing": {},
+    "tiers": {"tiers": [["v0", "v2"], ["v1", "v3"]]},
+    "required": {"required": [("v2", "v0")], "forbidden": [("v1", "v3")]},
+}
+
+
+@pytest.mark.parametrize("prior", PRIORS)
+@pytest.mark.parametrize("known", KNOWLEDGE)
+@pytest.mark.parametrize("cards", [[2, 3, 2, 2], [3, 2, 4, 1]])
+def test_one_move_leaves_the_exact_order_posterior_invariant(prior, known, cards):
+    table = random_table(cards, 25, np.random.default_rng(sum(cards)))
+    before = Knowledge.coerce(KNOWLEDGE[known]).precedence(table.variables)
+    posterior = enumerated_posterior(table, prior, before)
+    orders = list(posterior)
+    chances = np.array(list(posterior.values()))
+    matrix = transition_matrix(order_problem(Scores(table, prior=prior), before), orders)
+    assert np.allclose(matrix.sum(axis=1), 1, atol=1e-12)
+    assert np.abs(chances @ matrix - chances).max() < 1e-12
+    # Detailed balance, and every order is reached from every other.
+    flow = chances[:, None] * matrix
+    assert np.abs(flow - flow.T).max() < 1e-12
+    assert (np.linalg.matrix_power(matrix + np.eye(len(orders)), len(orders)) > 0).all()
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda own, logs: np.where(np.isfinite(logs), own, logs),
+        lambda own, logs: logs / 2,
+        lambda own, logs: np.where(np.isfinite(logs), 0.0, logs),
+    ],
+    ids=["only the moved variable's score", "a tempered score", "uniform places"],
+)
+def test_wrong_kernels_fail_the_same_test(wrong):
+    table = random_table([2, 3, 2, 2], 25, np.random.default_rng(9))
+    before = np.zeros((4, 4), dtype=bool)
+    posterior = enumerated_posterior(table, "uniform", before)
+    chances = np.array(list(posterior.values()))
+    matrix = transition_matrix(order_problem(Scores(table)), list(posterior), wrong)
+    assert np.abs(chances @ matrix - chances).max() > 1e-6
+
+
+@settings(max_examples=50)
+@given(
+    table=tables(min_p=2, max_p=5, max_card=4, max_n=60),
+    beta=st.integers(0, 2),
+    prior=st.sampled_from(PRIORS),
+    seed=st.integers(0, 999),
+)
+def test_the_kept_scores_equal_those_from_scratch_after_many_moves(table, beta, prior, seed):
+    rng = np.random.default_rng(seed)
+    candidates = {v: [u for u in table.variables if rng.random() < 0.8] for v in table.variables}
+    scores = Scores(table, beta=beta, prior=prior, candidates=candidates)
+    problem = order_problem(scores)
+    state = relocation.new_state(problem)
+    relocation.set_order(problem, state, rng.permutation(table.p))
+    constant = lgamma(table.p + 1)
+    assert isclose(state.score.sum() - constant, scores.order_score(names(table, state.order)), rel_tol=1e-9)
+    trace, best_order, best = np.empty(300), np.empty(table.p, np.int64), np.array([-np.inf])
+    kept = np.empty((30, table.p), np.int32)
+    relocation.run(problem, state, rng.random((300, 2)), False, trace, best_order, best, 10, kept)
+    assert isclose(trace[-1] - constant, scores.order_score(names(table, state.order)), rel_tol=1e-9)
+    assert isclose(best[0] - constant, scores.order_score(names(table, best_order)), rel_tol=1e-9)
+    assert isclose(trace[149] - constant, scores.order_score(names(table, kept[14])), rel_tol=1e-9)
+    assert (best[0] >= trace).all()
+
+
+def test_long_runs_do_not_drift():
+    table = random_cstree([2, 3] * 8, random_state=2).sample_table(2000, random_state=3)
+    scores = Scores(table, prior="sparse")
+    (chain,), _ = sample_chains(order_problem(scores), n_chains=1, n_iter=20_000, random_state=0)
+    assert isclose(chain.best_log_score, scores.order_score(names(table, chain.best_order)), rel_tol=1e-9)
+    for order, score in zip(chain.orders[-20:], chain.log_scores[-20:], strict=True):
+        assert isclose(score, scores.order_score(names(table, order)), rel_tol=1e-9)
+
+
+@pytest.mark.parametrize(("cards", "n"), [([2, 3, 2, 2, 3], 40), ([2, 2, 2, 3, 2, 2], 60)])
+def test_sampled_orders_have_the_frequencies_of_the_exact_posterior(cards, n):
+    table = random_table(cards, n, np.random.default_rng(n))
+    scores = Scores(table, prior="sparse")
+    logs = {order: scores.order_score(names(table, order)) for order in permutations(range(table.p))}
+    total = naive.log_sum(logs.values())
+    exact = {order: exp(value - total) for order, value in logs.items()}
+    chains, _ = sample_chains(order_problem(scores), n_chains=2, n_iter=200_000, burn_in=1000, thin=40, random_state=5)
+    drawn = Counter(tuple(order) for chain in chains for order in chain.orders.tolist())
+    expected = np.array(list(exact.values())) * drawn.total()
+    observed = np.array([drawn[order] for order in exact])
+    # Orders that are expected less than five times are put together.
+    group = np.where(expected >= 5, np.arange(len(expected)), np.argmin(expected))
+    observed, expected = (np.bincount(group, x)[np.unique(group)] for x in (observed, expected))
+    assert chisquare(observed, expected).pvalue > 1e-3
+    # The test can fail: the same draws are told from a tempered posterior.
+    tempered = np.array([exp((value - total) / 1.2) for value in logs.values()])
+    other = np.bincount(group, tempered / tempered.sum() * drawn.total())[np.unique(group)]
+    assert chisquare(observed, other).pvalue < 1e-3
+
+
+def test_the_precedence_table_is_that_of_the_exact_posterior():
+    table = random_table([2, 2, 3, 2], 50, np.random.default_rng(8))
+    posterior = enumerated_posterior(table, "uniform", np.zeros((4, 4), dtype=bool))
+    chains, _ = sample_chains(order_problem(Scores(table)), n_iter=100_000, thin=2, random_state=1)
+    precedence = OrderPosterior(table.variables, chains).precedence()
+    for a in range(4):
+        for b in range(4):
+            exact = sum(chance for order, chance in posterior.items() if order.index(a) < order.index(b))
+            assert abs(precedence.loc[f"v{a}", f"v{b}"] - exact) < 0.015
+
+
+# ---------------------------------------------------------------- chains
+def chain_arrays(chains):
+    return [a for chain in chains for a in (chain.orders, chain.log_scores, chain.trace, chain.best_order)]
+
+
+@pytest.fixture
+def problem():
+    return order_problem(Scores(random_table([2, 3, 2, 2, 3, 2], 100, np.random.default_rng(4))))
+
+
+def test_the_same_seed_gives_the_same_chains_for_any_number_of_threads(problem):
+    one, _ = sample_chains(problem, n_chains=4, n_iter=500, random_state=3, n_jobs=1)
+    four, _ = sample_chains(problem, n_chains=4, n_iter=500, random_state=3, n_jobs=4)
+    assert all(np.array_equal(a, b) for a, b in zip(chain_arrays(one), chain_arrays(four), strict=True))
+    other, _ = sample_chains(problem, n_chains=4, n_iter=500, random_state=4)
+    assert not np.array_equal(one[0].trace, other[0].trace)
+    assert not np.array_equal(one[0].trace, one[1].trace)
+
+
+def test_the_size_of_blocks_does_not_matter(problem, monkeypatch):
+    whole, _ = sample_chains(problem, n_iter=997, thin=7, random_state=3)
+    monkeypatch.setattr("cslearn.orders.chains.BLOCK_SECONDS", 0.0)
+    single, _ = sample_chains(problem, n_iter=997, thin=7, random_state=3)
+    assert all(np.array_equal(a, b) for a, b in zip(chain_arrays(whole), chain_arrays(single), strict=True))
+
+
+def test_burn_in_and_thinning(problem):
+    (chain,), _ = sample_chains(problem, n_chains=1, n_iter=100, burn_in=20, thin=10, random_state=0)
+    assert chain.n_iter == 100
+    assert chain.orders.shape == (8, 6)
+    assert np.array_equal(chain.log_scores, chain.trace[29::10])
+    (short,), _ = sample_chains(problem, n_chains=1, n_iter=3, random_state=0)
+    assert len(short.orders) >= 1
+
+
+def test_a_greedy_start_is_a_local_optimum(problem):
+    chains, _ = sample_chains(problem, n_chains=5, n_iter=1, random_state=0)
+    random_starts, _ = sample_chains(problem, n_chains=5, n_iter=1, random_state=0, greedy_start=False)
+    assert min(c.start_log_score for c in chains) > np.median([c.start_log_score for c in random_starts])
+
+
+def test_draws_respect_what_must_come_first():
+    table = random_table([2, 3, 2, 2], 60, np.random.default_rng(1))
+    known = Knowledge(required=[("v3", "v0")], tiers=[["v2"], ["v1"]])
+    problem = order_problem(Scores(table), known.precedence(table.variables))
+    chains, _ = sample_chains(problem, n_iter=500, burn_in=0, random_state=0)
+    for chain in chains:
+        assert all(known.allows(names(table, order)) for order in chain.orders)
+        assert known.allows(names(table, chain.best_order))
+
+
+@given(seed=st.integers(0, 999))
+def test_random_orders_are_allowed_ones(seed):
+    rng = np.random.default_rng(seed)
+    order = rng.permutation(6)
+    before = np.zeros((6, 6), dtype=bool)
+    for a in range(6):
+        for b in range(a + 1, 6):
+            before[order[a], order[b]] = rng.random() < 0.3
+    drawn = random_order(before, rng)
+    assert sorted(drawn) == list(range(6))
+    assert not any(before[b, a] for t, a in enumerate(drawn) for b in drawn[t + 1 :])
+
+
+def test_an_interrupt_keeps_what_was_done(problem):
+    seen = []
+
+    def interrupt(progress):
+        seen.append(progress)
+        if len(seen) == 3:
+            import _thread
+
+            _thread.interrupt_main()
+
+    chains, interrupted = sample_chains(
+        problem, n_chains=2, n_iter=10_000_000, random_state=0, thin=100, callback=interrupt
+    )
+    assert interrupted
+    assert all(0 < chain.n_iter < 10_000_000 for chain in chains)
+    assert all(np.isfinite(chain.trace).all() for chain in chains)
+    done = [progress.done for progress in seen]
+    assert done == sorted(done)
+    assert seen[-1].best == max(chain.best_log_score for chain in chains)

@@ -1,5 +1,6 @@
 """The model: building, probabilities, sampling, parameters, printing."""
 
+import pickle
 from itertools import product
 from math import exp, isclose, log
 
@@ -422,3 +423,11 @@ def test_trees_with_other_parameters_or_states_are_different():
     assert tree != tree.fit_parameters(tree.sample(10, random_state=0))
     assert tree == chickenpox_model()
     assert tree != "tree"
+
+
+def test_pickling_gives_the_same_values():
+    tree = chickenpox_model()
+    assert pickle.loads(pickle.dumps(tree)) == tree
+    assert pickle.loads(pickle.dumps(tree.to_ldag())) == tree.to_ldag()
+    staging = tree.stagings["carrier"]
+    assert pickle.loads(pickle.dumps(staging)) == staging

@@ -89,7 +89,7 @@ def test_missing_as_a_given_state() -> None:
     assert table.codes.ravel().tolist() == [1, 0]
     with pytest.raises(InputError, match="given states have no 'missing'"):
         as_table(source, missing="state", states={"a": ["x"]})
-    with pytest.raises(InputError, match="Missing cells in 'a'"):
+    with pytest.raises(InputError, match=r"Missing cells \(None, NaN\) in 'a'"):
         as_table(source, states={"a": ["missing", "x"]})
 
 

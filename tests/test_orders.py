@@ -4,20 +4,20 @@ from collections import Counter
 from itertools import permutations
 from math import exp, isclose, lgamma
 
-import naive
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from problems import random_table, rows_of, tables
 from scipy.stats import chisquare
 
+import naive
 from cslearn import random_cstree
 from cslearn._kernels import relocation
 from cslearn.candidates import Knowledge
 from cslearn.orders import OrderPosterior, order_problem, sample_chains
 from cslearn.orders.chains import random_order
 from cslearn.scores import Scores
+from problems import random_table, rows_of, tables
 
 PRIORS = ["uniform", "sparse"]
 
@@ -252,7 +252,8 @@ def test_an_interrupt_keeps_what_was_done(problem):
         problem, n_chains=2, n_iter=10_000_000, random_state=0, thin=100, callback=interrupt
     )
     assert interrupted
-    assert all(0 < chain.n_iter < 10_000_000 for chain in chains)
+    assert len(chains) == 2
+    assert 0 < sum(chain.n_iter for chain in chains) < 20_000_000
     assert all(np.isfinite(chain.trace).all() for chain in chains)
     done = [progress.done for progress in seen]
     assert done == sorted(done)

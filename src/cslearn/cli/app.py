@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from cslearn.errors import CslearnError, InputError
+from cslearn.errors import CslearnError, DataWarning, InputError
 
 __all__ = ["app", "main"]
 
@@ -288,9 +288,11 @@ def _show_note(message: Warning | str, category: type[Warning], *args: Any, **kw
 
 def main() -> None:
     """Run the command line. Exit code 0: done; 2: bad input or usage; 130: interrupted."""
-    warnings.showwarning = _show_note
     try:
-        app()
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", DataWarning)
+            warnings.showwarning = _show_note
+            app()
     except CslearnError as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(2)

@@ -527,6 +527,10 @@ class CStree:
     def __hash__(self) -> int:
         return hash((self.order, *(self.stagings[v] for v in self.order)))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        parameters = None if self.parameters is None else dict(self.parameters)
+        return _restored, (self.order, dict(self.stagings), parameters, dict(self.states))
+
     def __repr__(self) -> str:
         lacking = "" if self.parameters is not None else ", no parameters"
         return f"CStree({len(self.order)} variables, {self.n_stages} stages{lacking})"
@@ -548,6 +552,11 @@ class CStree:
                 numbers = [f"{value:.3f}".rjust(w) for value, w in zip(row, columns, strict=False)]
                 lines.append(" ".join([("  " + (str(context) or "(always)")).ljust(width), *numbers]).rstrip())
         return "\n".join(lines)
+
+
+def _restored(order: Any, stagings: Any, parameters: Any, states: Any) -> CStree:
+    """Build a pickled CStree again."""
+    return CStree(order, stagings, parameters, states=states)
 
 
 def _check_order_and_states(order: tuple[str, ...], states: Mapping[str, tuple[Any, ...]]) -> None:

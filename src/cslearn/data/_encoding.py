@@ -46,8 +46,8 @@ def refuse_missing(columns: Sequence[Column], n: int, *, text: bool) -> None:
         more = f" and {len(affected) - _SHOWN} more" if len(affected) > _SHOWN else ""
         tokens = " Which cells of a file count as missing is set by na_values=." if text else ""
         raise InputError(
-            f'Missing cells in {", ".join(affected[:_SHOWN])}{more}. Pass missing="drop" to drop those rows, '
-            f'or missing="state" to make "missing" a state of its own.{tokens}'
+            f'Missing cells (None, NaN) in {", ".join(affected[:_SHOWN])}{more}. Pass missing="drop" to drop those '
+            f'rows, or missing="state" to make "missing" a state of its own.{tokens}'
         )
 
 

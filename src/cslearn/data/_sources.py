@@ -47,6 +47,10 @@ def open_source(
         return _open_frame(source.to_pandas())
     if "polars.LazyFrame" in kinds:
         raise InputError("A polars LazyFrame has no data yet. Call its collect() first.")
+    if hasattr(source, "toarray"):
+        raise InputError("Sparse data are not supported: a table of states has no zeros to leave out. Use X.toarray().")
+    if hasattr(source, "__array__") and np.ndim(source) == 2:
+        return _open_array(np.asarray(source), array_names)
     raise InputError(
         f"Data of type {kinds[0]} cannot be read. Give a pandas or polars DataFrame, a pyarrow Table, "
         "a 2-D or structured NumPy array, a list of dicts, a dict of columns, a Table, or the path of a file."
@@ -117,6 +121,8 @@ def _open_array(array: NDArray[Any], array_names: Sequence[str] | None) -> Sourc
         fields = array.reshape(-1)
         names = check_header(array.dtype.names, "The structured array")
         return Source(names, len(fields), lambda j: _column_reader(names[j], fields[names[j]])())
+    if np.iscomplexobj(array):
+        raise InputError("Complex data not supported: states are texts, whole numbers or booleans.")
     array = _without_mask(array)
     if array.ndim != 2:
         raise InputError(

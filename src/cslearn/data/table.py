@@ -81,7 +81,7 @@ class Table:
         """The number of variables."""
         return int(self.codes.shape[1])
 
-    @property
+    @cached_property
     def cards(self) -> tuple[int, ...]:
         """The cardinalities, in the order of the variables."""
         return tuple(len(labels) for labels in self.states)

@@ -122,11 +122,12 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
     >>> from cslearn import CStreeLearner
     >>> from cslearn.datasets import chickenpox_model
     >>> data = chickenpox_model().sample(10_000, random_state=0)
-    >>> learner = CStreeLearner(random_state=0).fit(data)
-    >>> for supported in learner.relations_[:2]:
+    >>> first_comes = {"tiers": [["background"], ["diagnosis"], ["exposed"], ["carrier"]]}
+    >>> learner = CStreeLearner(knowledge=first_comes, random_state=0).fit(data)
+    >>> for supported in learner.relations_:
     ...     print(supported.relation.in_words())
-    carrier does not depend on background and diagnosis once exposed is no
-    carrier does not depend on background once exposed is yes and diagnosis is no
+    exposed does not depend on background once diagnosis is yes
+    carrier does not depend on diagnosis once exposed is no
     >>> round(learner.score(data), 2)
     -2.15
     """
@@ -301,7 +302,7 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
     def _warn_if_interrupted(self, n_chains: int) -> None:
         if self.interrupted_:
             warnings.warn(
-                f"interrupted after {self.n_iter_:,} moves of {n_chains} chains: this is the best model found until then",
+                f"interrupted after {self.n_iter_:,} moves of {n_chains} chains: this is the best model so far",
                 DataWarning,
                 stacklevel=3,
             )

@@ -130,8 +130,16 @@ class LDAG:
 
     __hash__ = None  # type: ignore[assignment]  # equality is by meaning, for which there is no cheap hash
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (self.graph, dict(self.labels), dict(self.states))
+
     def __repr__(self) -> str:
         return f"LDAG({len(self.graph)} variables, {self.graph.number_of_edges()} edges, {len(self.labels)} labels)"
+
+
+def _restored(graph: nx.DiGraph, labels: Any, states: Any) -> LDAG:
+    """Build a pickled LDAG again."""
+    return LDAG(graph, labels, states=states)
 
 
 def _covers(contexts: Iterable[Context], known: Mapping[str, Any], scope: Mapping[str, Sequence[Any]]) -> bool:

@@ -9,7 +9,7 @@ to each other can always change places it reaches all of them.
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from math import inf, lgamma
 from os import cpu_count
@@ -128,11 +128,14 @@ def sample_chains(
     def one(seed: np.random.SeedSequence) -> Chain:
         return _sample_chain(problem, np.random.default_rng(seed), n_iter, burn_in, thin, greedy_start, shared)
 
+    chain_seeds = seeds.spawn(n_chains)
+    futures: list[Future[Chain]] = []
+    interrupted = False
     with ThreadPoolExecutor(workers) as pool:
-        futures = [pool.submit(one, seed) for seed in seeds.spawn(n_chains)]
-        interrupted = False
         while True:
             try:
+                while len(futures) < n_chains:
+                    futures.append(pool.submit(one, chain_seeds[len(futures)]))
                 # A wait without end could not be interrupted on every system.
                 while wait(futures, timeout=0.2).not_done:
                     pass

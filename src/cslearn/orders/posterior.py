@@ -34,8 +34,8 @@ class OrderPosterior:
     >>> learner = CStreeLearner(n_iter=500).fit(chickenpox_model().sample(1000, random_state=0))
     >>> learner.posterior_
     OrderPosterior(2 chains, 800 draws of 4 variables)
-    >>> learner.posterior_.precedence().loc["exposed", "exposed"]
-    0.0
+    >>> list(learner.posterior_.precedence().columns)
+    ['background', 'diagnosis', 'exposed', 'carrier']
     """
 
     variables: tuple[str, ...]

@@ -80,6 +80,10 @@ class Context(Mapping[Any, Any]):
             raise InputError(f"the contexts ({self}) and ({Context(other)}) contradict each other")
         return Context(self._assignment | dict(other))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # The stored hash is only good for this process.
+        return Context, (self._assignment,)
+
     def __str__(self) -> str:
         return ", ".join(f"{variable}={state}" for variable, state in self._assignment.items())
 
@@ -253,6 +257,9 @@ class Staging:
 
     def __hash__(self) -> int:
         return hash(frozenset(self.contexts))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Staging, (dict(self.scope), self.contexts)
 
     def __str__(self) -> str:
         return " | ".join(str(context) or "(always)" for context in self.contexts)

@@ -1,0 +1,342 @@
+"""The command line: what people see, exit codes, and bad input."""
+
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+import time
+from math import isclose
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from cslearn import CStree
+from cslearn.cli import main
+from cslearn.datasets import chickenpox_model
+
+QUICK = ["--n-iter", "200"]
+
+
+@pytest.fixture
+def run(monkeypatch, capsys):
+    """Run a command; return its exit code, output and errors."""
+
+    def command(*arguments):
+        monkeypatch.setattr(sys, "argv", ["cslearn", *map(str, arguments)])
+        monkeypatch.setenv("COLUMNS", "120")
+        try:
+            main()
+            code = 0
+        except SystemExit as stop:
+            code = stop.code or 0
+        captured = capsys.readouterr()
+        assert "Traceback" not in captured.err
+        return code, captured.out, captured.err
+
+    return command
+
+
+@pytest.fixture
+def data(tmp_path):
+    path = tmp_path / "children.csv"
+    chickenpox_model().sample(500, random_state=0).to_csv(path, index=False)
+    return path
+
+
+@pytest.fixture
+def model(tmp_path):
+    path = tmp_path / "model.json"
+    chickenpox_model().save(path)
+    return path
+
+
+# ---------------------------------------------------------------- the way through
+def test_demo(run):
+    code, out, err = run("demo")
+    assert (code, err) == (0, "")
+    assert "exposed does not depend on background once diagnosis is yes" in out
+    assert "cslearn fit data.csv -o model.json" in out
+    assert json.loads(run("demo", "--json")[1])["order"] == ["background", "diagnosis", "exposed", "carrier"]
+
+
+def test_fit_show_sample_score(run, data, tmp_path):
+    path = tmp_path / "model.json"
+    code, out, err = run("fit", data, "-o", path, "--beta", 2, "--seed", 0, *QUICK)
+    assert (code, err) == (0, "")
+    assert "Learned from 500 rows:" in out
+    assert "carrier" in out
+    assert "depends on" in out
+    assert "Log score" in out
+    assert f"Model written to {path}" in out
+    tree = CStree.load(path)
+    assert set(tree.variables) == {"background", "diagnosis", "exposed", "carrier"}
+
+    code, out, _ = run("show", path)
+    assert code == 0
+    assert str(tree) in out
+
+    code, out, _ = run("sample", path, "-n", 5, "--seed", 3)
+    assert code == 0
+    assert out == tree.sample(5, random_state=3).to_csv(index=False)
+    assert run("sample", path, "-n", 5, "-o", tmp_path / "drawn.csv")[0] == 0
+    assert len(pd.read_csv(tmp_path / "drawn.csv")) == 5
+
+    code, out, _ = run("score", path, data, "--json", "-o", tmp_path / "rows.csv")
+    document = json.loads(out)
+    assert document["rows"] == 500
+    assert isclose(document["mean_log_prob"], tree.log_prob(data).mean())
+    assert np.allclose(pd.read_csv(tmp_path / "rows.csv")["log_prob"], tree.log_prob(data))
+    assert "mean log-probability" in run("score", path, data)[1]
+
+
+def test_fit_for_machines(run, data, tmp_path):
+    code, out, _ = run("fit", data, "-o", tmp_path / "m.json", "--json", *QUICK)
+    document = json.loads(out)
+    assert code == 0
+    assert set(document) == {
+        "model", "order", "parents", "stages", "n_free_parameters", "csi_relations", "log_order_score", "log_score",
+        "moves", "interrupted", "seconds",
+    }  # fmt: skip
+    assert document["order"] == list(CStree.load(tmp_path / "m.json").order)
+    assert all(set(r) == {"relation", "in_words", "log_bayes_factor", "rows"} for r in document["csi_relations"])
+    assert json.loads(run("show", tmp_path / "m.json", "--json")[1])["order"] == document["order"]
+
+
+def test_the_same_seed_writes_the_same_model(run, data, tmp_path):
+    for name, jobs in (("a", 1), ("b", 4)):
+        run("fit", data, "-o", tmp_path / name, "--seed", 5, "--jobs", jobs, *QUICK)
+    assert (tmp_path / "a").read_text() == (tmp_path / "b").read_text()
+
+
+def test_options_reach_the_learner(run, data, tmp_path):
+    knowledge = tmp_path / "known.json"
+    knowledge.write_text(json.dumps({"tiers": [["carrier"], ["background", "diagnosis", "exposed"]]}))
+    code, out, _ = run("fit", data, "-o", tmp_path / "m.json", "--json", "--knowledge", knowledge, "--alpha", 1,
+                       "--prior", "uniform", "--ess", 2, "--parameters", "mle", "--n-chains", 1, *QUICK)  # fmt: skip
+    document = json.loads(out)
+    assert code == 0
+    assert document["order"][0] == "carrier"
+    assert all(len(parents) <= 1 for parents in document["parents"].values())
+    assert document["moves"] == 200
+
+
+def test_weights_separator_and_missing(run, tmp_path):
+    frame = chickenpox_model().sample(200, random_state=0).astype(object).assign(w=1.5)
+    frame.loc[4, "exposed"] = "?"
+    path = tmp_path / "data.tsv"
+    frame.to_csv(path, index=False, sep=";")
+    code, _, err = run(
+        "fit", path, "-o", tmp_path / "m.json", "--sep", ";", "--weights", "w", "--missing", "state", *QUICK
+    )
+    assert (code, err) == (0, "")
+    assert "missing" in CStree.load(tmp_path / "m.json").states["exposed"]
+    assert "w" not in CStree.load(tmp_path / "m.json").variables
+
+
+def test_benchpress_tables(run, tmp_path):
+    path = tmp_path / "data.csv"
+    rows = np.random.default_rng(0).integers(2, size=(50, 3))
+    path.write_text("a,b,c\n2,2,2\n" + "\n".join(",".join(map(str, row)) for row in rows) + "\n")
+    assert run("fit", path, "-o", tmp_path / "m.json", "--format", "benchpress", *QUICK)[0] == 0
+    assert CStree.load(tmp_path / "m.json").states["a"] == (0, 1)
+    code, _, err = run("fit", path, "-o", tmp_path / "m.json", "--format", "xml", *QUICK)
+    assert code == 2
+    assert "benchpress" in err
+
+
+def test_estimate(run, data):
+    code, out, err = run("estimate", data)
+    assert (code, err) == (0, "")
+    for line in ("500 rows, 4 variables", "candidates            3 to 3", "memory", "takes most of it"):
+        assert line in out
+    document = json.loads(run("estimate", data, "--json", "--n-iter", 10, "--n-chains", 3)[1])
+    assert document["candidate_set_sizes"] == dict.fromkeys(["background", "diagnosis", "exposed", "carrier"], 3)
+    assert (document["n_iter"], document["n_chains"]) == (10, 3)
+    assert document["seconds"]["total"] > 0
+
+
+def test_constant_columns_are_reported(run, data, tmp_path):
+    frame = pd.read_csv(data).assign(site="here")
+    frame.to_csv(data, index=False)
+    code, out, err = run("fit", data, "-o", tmp_path / "m.json", *QUICK)
+    assert code == 0
+    assert "note: " in err
+    assert "site" in err
+    assert "Constant, so never a context: site" in out
+
+
+def test_what_alpha_drops_is_said(run, data, tmp_path):
+    assert "bound alpha=1 dropped" in run("fit", data, "-o", tmp_path / "m.json", "--alpha", 1, *QUICK)[1]
+
+
+def test_names_with_brackets_are_printed_as_they_are(run, tmp_path):
+    path = tmp_path / "data.csv"
+    frame = pd.DataFrame({"[red]a": list("xyxy") * 5, "b & <c>": list("uvuv") * 5, "é": ["[/]", "q"] * 10})
+    frame.to_csv(path, index=False)
+    code, out, err = run("fit", path, "-o", tmp_path / "m.json", *QUICK)
+    assert (code, err) == (0, "")
+    assert "[red]a" in out
+    assert "[/]" in run("show", tmp_path / "m.json")[1]
+
+
+# ---------------------------------------------------------------- bad input
+BAD_TABLES = {
+    "empty file": ("", "empty"),
+    "header only": ("a,b\n", "row"),
+    "one column": ("a\nx\ny\n", "one column"),
+    "one row": ("a,b\nx,y\n", "one row"),
+    "duplicate names": ("a,b,a\n1,2,3\n1,1,1\n", "'a'"),
+    "unique ids": ("id,b\n" + "".join(f"case{i},{i % 2}\n" for i in range(30)), "id"),
+    "missing values": ("a,b\nx,\ny,u\n?,v\n", r"'a' \(1 of 3\), 'b' \(1 of 3\)"),
+    "ragged": ("a,b\n1,2\n3\n", "3"),
+    "real numbers": ("a,b\n" + "".join(f"{i / 7:.4f},{i % 2}\n" for i in range(40)), "discretize"),
+    "wrong separator": ("a;b\n1;2\n3;4\n", "sep"),
+}
+
+
+@pytest.mark.filterwarnings("ignore::cslearn.errors.DataWarning")
+@pytest.mark.parametrize("name", BAD_TABLES)
+def test_bad_tables_exit_with_2_and_say_what_is_wrong(run, tmp_path, name):
+    content, message = BAD_TABLES[name]
+    path = tmp_path / "data.csv"
+    path.write_text(content)
+    code, out, err = run("fit", path, "-o", tmp_path / "m.json", *QUICK)
+    assert code == 2
+    assert out == ""
+    assert err.splitlines()[-1].startswith("error: ")
+    assert re.search(message, err)
+    assert not (tmp_path / "m.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["fit", "none.csv"], "none.csv"),
+        (["fit", "{data}", "--beta", "3"], "use beta 0, 1 or 2"),
+        (["fit", "{data}", "--ess", "0"], "ess"),
+        (["fit", "{data}", "--candidates", "magic"], "magic"),
+        (["fit", "{data}", "-o", "no/such/place.json"], "no/such/place.json"),
+        (["fit", "{data}", "--knowledge", "none.json"], "none.json"),
+        (["fit", "{data}", "--weights", "weight"], "weight"),
+        (["fit", "{data}", "--n-iter", "0"], "n_iter"),
+        (["fit"], "DATA"),
+        (["show", "none.json"], "none.json"),
+        (["show", "{data}"], "not JSON"),
+        (["score", "{model}", "none.csv"], "none.csv"),
+        (["sample", "{model}", "-n", "-3"], "number of rows"),
+        (["teach"], "teach"),
+    ],
+)
+def test_bad_usage_exits_with_2(run, data, model, arguments, message):
+    code, _, err = run(*(argument.format(data=data, model=model) for argument in arguments))
+    assert code == 2
+    assert message in err
+
+
+@pytest.mark.parametrize(
+    ("knowledge", "message"),
+    [
+        ({"required": [["carrier", "exposed"], ["exposed", "carrier"]]}, "carrier"),
+        ({"required": [["carrier", "exposed"]], "forbidden": [["carrier", "exposed"]]}, "carrier"),
+        ({"tiers": [["carrier"], ["age"]]}, "age"),
+    ],
+)
+def test_contradictory_knowledge(run, data, tmp_path, knowledge, message):
+    path = tmp_path / "known.json"
+    path.write_text(json.dumps(knowledge))
+    code, _, err = run("fit", data, "-o", tmp_path / "m.json", "--knowledge", path)
+    assert code == 2
+    assert message in err
+
+
+def test_an_unknown_state_at_scoring(run, data, model):
+    data.write_text(data.read_text().replace("rural", "moon", 1))
+    code, _, err = run("score", model, data)
+    assert code == 2
+    assert "background" in err
+    assert "moon" in err
+    assert "row" in err
+
+
+def test_impossible_rows_are_counted(run, data, tmp_path):
+    tree = chickenpox_model()
+    parameters = {v: rows.copy() for v, rows in tree.parameters.items()}
+    parameters["background"] = [[0.0, 1.0]]
+    tree.with_parameters(parameters).save(tmp_path / "m.json")
+    code, out, _ = run("score", tmp_path / "m.json", data)
+    rural = (pd.read_csv(data)["background"] == "rural").to_numpy()
+    assert code == 0
+    assert f"impossible rows       {rural.sum()}, the first is row {np.flatnonzero(rural)[0] + 1}" in out
+    assert json.loads(run("score", tmp_path / "m.json", data, "--json")[1])["mean_log_prob"] is None
+
+
+def test_phase_1_without_its_extra(run, data, tmp_path, monkeypatch):
+    for name in [n for n in sys.modules if n.partition(".")[0] == "causallearn"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "causallearn", None)
+    code, _, err = run("fit", data, "-o", tmp_path / "m.json", "--candidates", "pc")
+    assert code == 2
+    assert 'pip install "cslearn[phase1]"' in err
+
+
+# ---------------------------------------------------------------- the process
+def test_help_and_version(run):
+    for command in ([], ["fit"], ["show"], ["sample"], ["score"], ["estimate"], ["demo"]):
+        code, out, _ = run(*command, "--help")
+        assert code == 0
+        assert "Usage" in out
+    assert run("--version")[1].startswith("cslearn ")
+
+
+def python(code):
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+
+
+@pytest.mark.parametrize("code", ["import cslearn", "import cslearn.cli; import cslearn.cli.app"])
+def test_starting_up_loads_nothing_heavy(code):
+    loaded = python(code + "; import sys; print([m for m in sys.modules if '.' not in m])")
+    for heavy in ("pandas", "numba", "sklearn", "scipy", "networkx", "matplotlib", "polars", "pyarrow", "causallearn"):
+        assert f"'{heavy}'" not in loaded
+
+
+def test_public_names_are_there():
+    names = python(
+        "import cslearn; print([getattr(cslearn, n).__name__ for n in cslearn.__all__], cslearn.__version__)"
+    )
+    assert "CStreeLearner" in names
+    assert "no_such_thing" in python(
+        "import cslearn\ntry:\n    cslearn.no_such_thing\nexcept AttributeError as error:\n    print(error)"
+    )
+
+
+def test_progress_on_a_terminal_and_ctrl_c_keeps_the_best(data, tmp_path):
+    """A real terminal: the bar is drawn, and an interrupt leaves a model and says so."""
+    master, terminal = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-c", "from cslearn.cli import main; main()", "fit", str(data), "-o", str(tmp_path / "m.json"),
+         "--n-iter", "100000000"],
+        stdin=terminal, stdout=subprocess.PIPE, stderr=terminal, env={**os.environ, "TERM": "xterm", "COLUMNS": "100"},
+    )  # fmt: skip
+    os.close(terminal)
+    shown = b""
+    deadline = time.monotonic() + 120
+    while b"moves/s" not in shown and time.monotonic() < deadline:
+        shown += os.read(master, 1024)
+    process.send_signal(signal.SIGINT)
+    drained = b""
+    try:
+        while chunk := os.read(master, 1024):
+            drained += chunk
+    except OSError:
+        pass  # the terminal closes with the process
+    out, _ = process.communicate(timeout=60)
+    os.close(master)
+    assert process.returncode == 0
+    assert b"sampling orders" in shown
+    assert b"interrupted after" in drained
+    assert b"Model written to" in out
+    assert CStree.load(tmp_path / "m.json")

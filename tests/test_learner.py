@@ -1,0 +1,304 @@
+"""The learner: from a table to a model."""
+
+import warnings
+from itertools import permutations
+from math import isclose
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.base import clone
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import naive
+from cslearn import CStree, CStreeLearner, random_cstree
+from cslearn.data import as_table
+from cslearn.datasets import chickenpox_model
+from cslearn.errors import DataWarning, InputError
+from cslearn.scores import Scores
+from problems import random_table, rows_of
+
+QUICK = {"n_iter": 300, "random_state": 0}
+
+
+# ---------------------------------------------------------------- exactness
+@pytest.mark.parametrize("prior", ["uniform", "sparse"])
+@pytest.mark.parametrize("cards", [[2, 3, 2], [3, 2, 2, 2]])
+def test_small_problems_are_solved_exactly(prior, cards):
+    """All orders and all stagings, listed one by one."""
+    table = random_table(cards, 40, np.random.default_rng(sum(cards)))
+    rows, weights = rows_of(table)
+    terms = {}
+    for order in permutations(range(table.p)):
+        for position, target in enumerate(order):
+            level = frozenset(order[:position])
+            if (target, level) not in terms:
+                terms[target, level] = naive.log_joint_terms(
+                    rows, weights, table.cards, target, sorted(level), 2, 1.0, prior
+                )
+    scores = {
+        order: sum(naive.log_sum(v for v, _ in terms[t, frozenset(order[:i])]) for i, t in enumerate(order))
+        for order in permutations(range(table.p))
+    }
+    learner = CStreeLearner(prior=prior, **QUICK).fit(table)
+    found = tuple(table.variables.index(v) for v in learner.order_)
+    constant = sum(np.log(np.arange(1, table.p + 1)))
+    assert isclose(scores[found], max(scores.values()), rel_tol=1e-12)
+    assert isclose(learner.log_order_score_, scores[found] - constant, rel_tol=1e-9)
+    best = sum(max(v for v, _ in terms[t, frozenset(found[:i])]) for i, t in enumerate(found))
+    assert isclose(learner.log_score_, best - constant, rel_tol=1e-9)
+
+
+def test_the_learned_model_is_consistent():
+    tree = random_cstree([2, 3, 2, 4, 2], random_state=1)
+    data = tree.sample(500, random_state=2)
+    learner = CStreeLearner(**QUICK).fit(data)
+    scores = Scores(data, prior=learner.prior)
+    assert learner.cstree_.order == learner.order_
+    assert isclose(learner.log_order_score_, scores.order_score(learner.order_), rel_tol=1e-9)
+    assert isclose(learner.log_score_, scores.cstree_score(learner.cstree_), rel_tol=1e-9)
+    assert learner.cstree_.fit_parameters(data) == learner.cstree_
+    assert set(learner.timings_) == {"data", "candidates", "scores", "orders", "stagings", "parameters"}
+    assert learner.posterior_.best.best_log_score == learner.log_order_score_
+    assert learner.n_iter_ == 600
+    assert isclose(learner.score(data), learner.score_samples(data).mean())
+    assert [list(data.columns), 5] == [list(learner.feature_names_in_), learner.n_features_in_]
+
+
+@pytest.mark.parametrize("beta", [0, 1, 2])
+def test_the_bounds_hold(beta):
+    data = random_cstree(8, random_state=1).sample(500, random_state=2)
+    tree = CStreeLearner(beta=beta, alpha=3, **QUICK).fit(data).cstree_
+    assert all(staging.bound <= beta for staging in tree.stagings.values())
+    learner = CStreeLearner(beta=beta, alpha=3, **QUICK).fit(data)
+    assert all(len(candidates) <= 3 for candidates in learner.candidates_.sets.values())
+    assert all(set(tree.parents[v]) <= set(learner.candidates_.sets[v]) for v in tree.order)
+    assert learner.candidates_.dropped
+
+
+def test_knowledge_holds_in_the_model():
+    data = chickenpox_model().sample(2000, random_state=0)
+    tiers = [["background"], ["diagnosis"], ["exposed"], ["carrier"]]
+    learner = CStreeLearner(knowledge={"tiers": tiers}, **QUICK).fit(data)
+    assert learner.order_ == ("background", "diagnosis", "exposed", "carrier")
+    learner = CStreeLearner(knowledge={"forbidden": [("exposed", "carrier"), ("carrier", "exposed")]}, **QUICK).fit(
+        data
+    )
+    dag = learner.cstree_.to_dag()
+    assert not dag.has_edge("exposed", "carrier")
+    assert not dag.has_edge("carrier", "exposed")
+    learner = CStreeLearner(knowledge={"required": [("carrier", "background")]}, alpha=1, **QUICK).fit(data)
+    assert learner.order_.index("carrier") < learner.order_.index("background")
+    assert learner.candidates_.sets["background"] == ("carrier",)
+
+
+@pytest.mark.parametrize("method", ["pc", "grasp"])
+def test_candidates_of_phase_1(method):
+    data = chickenpox_model().sample(1000, random_state=0)
+    learner = CStreeLearner(candidates=method, **QUICK).fit(data)
+    assert learner.candidates_.method == method
+    assert ("exposed" in learner.candidates_.sets["carrier"]) or ("carrier" in learner.candidates_.sets["exposed"])
+
+
+def test_candidates_of_the_users():
+    data = chickenpox_model().sample(1000, random_state=0)
+    tree = CStreeLearner(candidates=nx.DiGraph([("exposed", "carrier")]), **QUICK).fit(data).cstree_
+    assert set(tree.to_dag().edges) == {("exposed", "carrier")}
+
+
+def test_ties_go_to_fewer_stages():
+    """Two equal columns, and a context that never occurs."""
+    rows = [{"a": x, "b": x, "c": y} for x, y in [(0, 0), (0, 0), (1, 1), (1, 1), (0, 1), (1, 0)] * 10]
+    tree = CStreeLearner(knowledge={"tiers": [["a"], ["b"], ["c"]]}, **QUICK).fit(rows).cstree_
+    assert len(tree.stagings["c"]) <= 2
+    assert tree == CStreeLearner(knowledge={"tiers": [["a"], ["b"], ["c"]]}, **QUICK).fit(rows).cstree_
+
+
+def test_relations_come_with_their_evidence():
+    data = chickenpox_model().sample(5000, random_state=0)
+    learner = CStreeLearner(knowledge={"tiers": [[v] for v in chickenpox_model().order]}, **QUICK).fit(data)
+    assert [r.relation for r in learner.relations_] == sorted(
+        learner.cstree_.csi_relations(), key=[r.relation for r in learner.relations_].index
+    )
+    factors = [r.log_bayes_factor for r in learner.relations_]
+    assert factors == sorted(factors, reverse=True)
+    assert all(factor > 0 for factor in factors)
+    top = next(r for r in learner.relations_ if r.relation.target == "exposed")
+    assert str(top.relation) == "exposed _||_ background | diagnosis=yes"
+    assert top.n_rows == (data["diagnosis"] == "yes").sum()
+    scores = Scores(data)
+    whole = scores.log_z("exposed", {"diagnosis": "yes"})
+    split = sum(scores.log_z("exposed", {"diagnosis": "yes", "background": b}) for b in ("rural", "urban"))
+    assert isclose(top.log_bayes_factor, whole - split, rel_tol=1e-9)
+
+
+# ---------------------------------------------------------------- reproducibility
+def test_the_same_data_and_seed_give_the_same_model_however_they_come(tmp_path):
+    tree = random_cstree({"a": 2, "b": ["x", "y", "z"], "c": 3, "d": 2}, random_state=3)
+    frame = tree.sample(300, random_state=1)
+    frame = frame.astype(dict.fromkeys(frame, object))
+    frame.to_csv(tmp_path / "data.csv", index=False)
+    records = np.rec.fromrecords(frame.to_records(index=False).tolist(), names=list(frame.columns))
+    sources = {
+        "pandas": frame,
+        "polars": pl.DataFrame({v: frame[v].tolist() for v in frame}),
+        "NumPy": records,
+        "CSV": tmp_path / "data.csv",
+        "list of dicts": frame.to_dict("records"),
+    }
+    models = {name: CStreeLearner(**QUICK).fit(source).cstree_ for name, source in sources.items()}
+    assert all(model == models["pandas"] for model in models.values()), models
+
+
+def test_the_number_of_workers_does_not_matter():
+    data = random_cstree(10, random_state=3).sample(300, random_state=1)
+    one = CStreeLearner(n_jobs=1, n_chains=4, **QUICK).fit(data)
+    four = CStreeLearner(n_jobs=4, n_chains=4, **QUICK).fit(data)
+    assert one.cstree_ == four.cstree_
+    assert np.array_equal(one.posterior_.orders, four.posterior_.orders)
+
+
+def test_weighted_rows_learn_as_repeated_rows():
+    data = chickenpox_model().sample(200, random_state=0)
+    weights = np.arange(200) % 4
+    weighted = CStreeLearner(**QUICK).fit(data, sample_weight=weights)
+    repeated = CStreeLearner(**QUICK).fit(data.loc[data.index.repeat(weights)])
+    assert weighted.cstree_.stagings == repeated.cstree_.stagings
+    assert isclose(weighted.log_score_, repeated.log_score_, rel_tol=1e-9)
+
+
+def test_renamed_states_and_permuted_columns_learn_the_same_structure():
+    tree = random_cstree(6, random_state=5)
+    data = tree.sample(1000, random_state=1)
+    renamed = data.astype(object).replace({0: "zero", 1: "one"})[list(data.columns[::-1])]
+    first, second = CStreeLearner(n_iter=2000).fit(data), CStreeLearner(n_iter=2000).fit(renamed)
+    assert isclose(first.log_order_score_, second.log_order_score_, rel_tol=1e-9)
+
+
+# ---------------------------------------------------------------- odd data
+def test_constant_columns_stay_in_the_model_and_are_no_contexts():
+    data = chickenpox_model().sample(300, random_state=0).assign(site="here")
+    with pytest.warns(DataWarning, match="site"):
+        tree = CStreeLearner(**QUICK).fit(data).cstree_
+    assert tree.states["site"] == ("here",)
+    assert all("site" not in parents for parents in tree.parents.values())
+    assert np.isfinite(tree.log_prob(data)).all()
+
+
+def test_a_state_that_never_occurs():
+    data = chickenpox_model().sample(100, random_state=0)
+    states = {"carrier": ["no", "maybe", "yes"]}
+    tree = CStreeLearner(states=states, **QUICK).fit(data.astype(object)).cstree_
+    assert tree.states["carrier"] == ("no", "maybe", "yes")
+    assert np.isfinite(
+        tree.log_prob([dict.fromkeys(("diagnosis", "exposed"), "no") | {"background": "rural", "carrier": "maybe"}])
+    )[0]
+
+
+@pytest.mark.parametrize(("missing", "rows"), [("drop", 99), ("state", 100)])
+def test_missing_values(missing, rows):
+    data = chickenpox_model().sample(100, random_state=0).astype(object)
+    data.loc[3, "exposed"] = None
+    learner = CStreeLearner(missing=missing, **QUICK).fit(data)
+    assert ("missing" in learner.cstree_.states["exposed"]) == (missing == "state")
+    with pytest.raises(InputError, match="exposed"):
+        CStreeLearner(**QUICK).fit(data)
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (pd.DataFrame({"a": ["x", "y", "x"]}), "one column"),
+        (pd.DataFrame({"a": ["x"], "b": ["y"]}), "one row"),
+    ],
+)
+def test_too_little_data(data, message):
+    with warnings.catch_warnings(), pytest.raises(InputError, match=message):
+        warnings.simplefilter("ignore", DataWarning)
+        CStreeLearner().fit(data)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"beta": 3}, "beta=3: stages of more than two context variables cannot be learned yet; use beta 0, 1 or 2"),
+        ({"beta": "two"}, "beta"),
+        ({"search": "exact"}, "no search 'exact'"),
+        ({"n_iter": 0}, "n_iter is a whole number, at least 1"),
+        ({"n_chains": None}, "n_chains"),
+        ({"thin": 2.5}, "thin"),
+        ({"n_iter": 10, "burn_in": 10}, "leaves no draws"),
+        ({"prior": "flat"}, "no prior"),
+        ({"ess": -1}, "ess"),
+        ({"parameters": "median"}, "no estimate"),
+        ({"candidates": {"carrier": ["age"]}}, "age"),
+        ({"candidates": "magic"}, "magic"),
+        ({"knowledge": {"required": [("carrier", "exposed"), ("exposed", "carrier")]}}, "carrier"),
+        ({"knowledge": {"required": [("carrier", "age")]}}, "age"),
+    ],
+)
+def test_bad_settings(settings, message):
+    with pytest.raises(InputError, match=message):
+        CStreeLearner(**settings).fit(chickenpox_model().sample(20, random_state=0))
+
+
+def test_scoring_an_unknown_state():
+    data = chickenpox_model().sample(50, random_state=0)
+    learner = CStreeLearner(**QUICK).fit(data)
+    with pytest.raises(InputError, match=r"(?s)carrier.*perhaps"):
+        learner.score(data.astype(object).assign(carrier="perhaps"))
+
+
+def test_an_interrupt_keeps_the_best_model_and_says_so():
+    data = chickenpox_model().sample(300, random_state=0)
+    calls = []
+
+    def interrupt(phase, progress):
+        calls.append(phase)
+        if phase == "orders" and progress is not None and calls.count("orders") == 3:
+            import _thread
+
+            _thread.interrupt_main()
+
+    with pytest.warns(DataWarning, match=r"interrupted after [\d,]+ moves of 2 chains: this is the best model"):
+        learner = CStreeLearner(n_iter=50_000_000, thin=1000, callback=interrupt).fit(data)
+    assert learner.interrupted_
+    assert learner.n_iter_ < 100_000_000
+    assert isinstance(learner.cstree_, CStree)
+    assert list(dict.fromkeys(calls)) == ["data", "candidates", "scores", "orders", "stagings", "parameters"]
+
+
+# ---------------------------------------------------------------- scikit-learn
+def test_parameters_are_stored_as_they_are():
+    learner = CStreeLearner(beta=1, candidates="pc", random_state=7)
+    assert clone(learner).get_params() == learner.get_params()
+    assert learner.set_params(beta=2).beta == 2
+    assert "CStreeLearner(beta=1" in repr(CStreeLearner(beta=1))
+
+
+def test_cross_validation_works():
+    from sklearn.model_selection import GridSearchCV, cross_val_score
+
+    data = chickenpox_model().sample(300, random_state=0)
+    assert cross_val_score(CStreeLearner(**QUICK), data, cv=3).shape == (3,)
+    search = GridSearchCV(CStreeLearner(**QUICK), {"beta": [0, 2]}, cv=2).fit(data)
+    assert search.best_params_ == {"beta": 2}
+
+
+EXPECTED_FAILURES = {
+    "check_sample_weight_equivalence_on_dense_data": "its data are real numbers, all different: nothing categorical",
+    "check_estimators_empty_data_messages": "the error says that there is no column, but not in the words asked for",
+}
+
+
+@parametrize_with_checks([CStreeLearner(n_iter=20, n_chains=1)], expected_failed_checks=lambda _: EXPECTED_FAILURES)
+@pytest.mark.filterwarnings("ignore::cslearn.errors.DataWarning")
+def test_scikit_learns_own_checks(estimator, check):
+    check(estimator)
+
+
+def test_data_are_read_as_a_table_reads_them():
+    data = chickenpox_model().sample(100, random_state=0)
+    assert CStreeLearner(**QUICK).fit(as_table(data)).cstree_ == CStreeLearner(**QUICK).fit(data).cstree_

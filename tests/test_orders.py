@@ -13,6 +13,7 @@ from scipy.stats import chisquare
 import naive
 from cslearn import random_cstree
 from cslearn._kernels import relocation
+from cslearn._kernels.levels import new_state
 from cslearn.candidates import Knowledge
 from cslearn.orders import OrderPosterior, order_problem, sample_chains
 from cslearn.orders.chains import random_order
@@ -49,7 +50,7 @@ def enumerated_posterior(table, prior, before, beta=2):
 def transition_matrix(problem, orders, log_weights_of=None):
     """One step of the sampler from every order, built from the kernel's own weights."""
     p, index = len(orders[0]), {order: i for i, order in enumerate(orders)}
-    state = relocation.new_state(problem)
+    state = new_state(problem)
     others, after, own, logs = np.empty(p, np.int64), np.empty(p), np.empty(p), np.empty(p)
     matrix = np.zeros((len(orders), len(orders)))
     for order in orders:
@@ -120,7 +121,7 @@ def test_the_kept_scores_equal_those_from_scratch_after_many_moves(table, beta, 
     candidates = {v: [u for u in table.variables if rng.random() < 0.8] for v in table.variables}
     scores = Scores(table, beta=beta, prior=prior, candidates=candidates)
     problem = order_problem(scores)
-    state = relocation.new_state(problem)
+    state = new_state(problem)
     relocation.set_order(problem, state, rng.permutation(table.p))
     constant = lgamma(table.p + 1)
     assert isclose(state.score.sum() - constant, scores.order_score(names(table, state.order)), rel_tol=1e-9)
@@ -140,6 +141,29 @@ def test_long_runs_do_not_drift():
     assert isclose(chain.best_log_score, scores.order_score(names(table, chain.best_order)), rel_tol=1e-9)
     for order, score in zip(chain.orders[-20:], chain.log_scores[-20:], strict=True):
         assert isclose(score, scores.order_score(names(table, order)), rel_tol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "cards", [[2] * 20, [2, 3, 4, 2, 3] * 3, [2, 1, 2, 2, 1, 2, 2, 2]], ids=["binary", "mixed", "constant"]
+)
+@pytest.mark.parametrize("n", [100, 1000, 20_000])
+def test_scores_are_kept_for_strong_and_weak_dependence(cards, n):
+    """Few rows stay within the range of a double, many pass it; greedy moves from a random order make strong parents leave."""
+    tree = random_cstree(cards, concentration=0.3, random_state=4)
+    problem = order_problem(Scores(tree.sample_table(n, random_state=5), prior="sparse"))
+    assert problem.light.all() == (n <= 100) or n == 1000
+    state, fresh, p = new_state(problem), new_state(problem), len(cards)
+    rng = np.random.default_rng(n)
+    relocation.set_order(problem, state, rng.permutation(p))
+    for greedy in (True, False):
+        for _ in range(4 * p):
+            nothing = np.empty(1), np.empty(p, np.int64), np.array([-np.inf]), 2, np.empty((0, p), np.int32)
+            relocation.run(problem, state, rng.random((1, 2)), greedy, *nothing)
+            relocation.set_order(problem, fresh, state.order.copy())
+            assert np.allclose(state.score, fresh.score, rtol=1e-10, atol=1e-9)
+    scores = Scores(tree.sample_table(n, random_state=5), prior="sparse")
+    named = [f"X{v + 1}" for v in state.order]
+    assert isclose(state.score.sum() - lgamma(p + 1), scores.order_score(named), rel_tol=1e-10)
 
 
 @pytest.mark.parametrize(("cards", "n"), [([2, 3, 2, 2, 3], 40), ([2, 2, 2, 3, 2, 2], 60)])

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import inf
+from os import cpu_count
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["as_generator", "log_diff_exp", "log_sum_exp", "log_sum_exp_axis"]
+__all__ = ["as_generator", "log_diff_exp", "log_sum_exp", "log_sum_exp_axis", "n_threads"]
 
 RandomState = int | np.random.Generator | np.random.RandomState | None
 
@@ -31,6 +32,11 @@ def log_sum_exp_axis(values: ArrayLike, axis: int) -> NDArray[np.float64]:
 def log_diff_exp(larger: float, smaller: float) -> float:
     """Return ``log(exp(larger) - exp(smaller))`` for ``smaller < larger``."""
     return larger + float(np.log1p(-np.exp(smaller - larger))) if smaller > -inf else larger
+
+
+def n_threads(n_jobs: int | None) -> int:
+    """Return how many threads to use: all cores unless `n_jobs` says otherwise."""
+    return n_jobs if n_jobs is not None and n_jobs > 0 else cpu_count() or 1
 
 
 def as_generator(random_state: RandomState) -> np.random.Generator:

@@ -11,13 +11,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from math import fsum, inf, lgamma, prod
-from os import cpu_count
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
+from cslearn._numerics import n_threads
 from cslearn.counts import rows_that_agree, stage_counts
 from cslearn.data import Table, as_table
 from cslearn.errors import InputError
@@ -205,8 +205,7 @@ class Scores:
             )
 
         if self.beta:
-            workers = self.n_jobs if self.n_jobs and self.n_jobs > 0 else cpu_count() or 1
-            with ThreadPoolExecutor(workers) as pool:
+            with ThreadPoolExecutor(n_threads(self.n_jobs)) as pool:
                 list(pool.map(fill, range(p)))
         return stop, single, pair
 

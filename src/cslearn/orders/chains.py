@@ -12,13 +12,14 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from math import inf, lgamma
-from os import cpu_count
 from threading import Event, Lock
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from cslearn._numerics import n_threads
 
 __all__ = ["Chain", "Progress", "default_n_iter", "sample_chains"]
 
@@ -123,7 +124,7 @@ def sample_chains(
         np.random.SeedSequence(random_state) if not isinstance(random_state, np.random.SeedSequence) else random_state
     )
     shared = _Shared(n_chains * n_iter, callback)
-    workers = min(n_chains, n_jobs if n_jobs and n_jobs > 0 else cpu_count() or 1)
+    workers = min(n_chains, n_threads(n_jobs))
 
     def one(seed: np.random.SeedSequence) -> Chain:
         return _sample_chain(problem, np.random.default_rng(seed), n_iter, burn_in, thin, greedy_start, shared)
@@ -172,7 +173,8 @@ def _sample_chain(
     greedy_start: bool,
     shared: _Shared,
 ) -> Chain:
-    from cslearn._kernels.relocation import new_state, run, set_order
+    from cslearn._kernels.levels import new_state
+    from cslearn._kernels.relocation import run, set_order
 
     p = len(problem.cards)
     constant = lgamma(p + 1)

@@ -151,7 +151,8 @@ def test_scores_are_kept_for_strong_and_weak_dependence(cards, n):
     """Few rows stay within the range of a double, many pass it; greedy moves from a random order make strong parents leave."""
     tree = random_cstree(cards, concentration=0.3, random_state=4)
     problem = order_problem(Scores(tree.sample_table(n, random_state=5), prior="sparse"))
-    assert problem.light.all() == (n <= 100) or n == 1000
+    if max(cards) == 2:
+        assert problem.light.any() == (n < 20_000)
     state, fresh, p = new_state(problem), new_state(problem), len(cards)
     rng = np.random.default_rng(n)
     relocation.set_order(problem, state, rng.permutation(p))

@@ -8,7 +8,7 @@ level with one variable more or less takes O(|L| d) instead of O(|L|^2 d), by ad
 With many rows these numbers span more orders of magnitude than a double holds. Then a number is a pair of a double, the
 mantissa, and an integer exponent to the base 2^128. Mantissas of factors lie within 2^-64 and 2^64, so that of two
 numbers whose exponents differ by more than one the smaller does not matter. A target none of whose scores can pass the
-range of a double is *light*: its exponents are all zero and are left alone.
+range of a double, and whose candidates are all binary, is *light*: its exponents are zero and left alone.
 """
 
 from collections import namedtuple
@@ -41,7 +41,7 @@ STOP = 0.5
 #   weights[m, kind]         the prior's weights in a level of m variables, of a stop and of a split at a root's state
 #   whole[m], both[m]        ... of the whole level, and of a full split on a pair
 #   norm[m, kind], log_norm  the term of a root in the normaliser, relative to a number with that logarithm
-#   light[i]                 whether the exponents of target i are all zero
+#   light[i]                 whether target i needs no exponents and has binary candidates only
 #   before[i, j]             whether i must come before j
 Problem = namedtuple(
     "Problem",
@@ -61,20 +61,20 @@ def new_state(problem):
     return State(
         np.zeros(p, np.int64),
         np.zeros(p, np.int64),
-        np.zeros((p + 1, m), np.int32),
-        np.full((p + 1, m), -1, np.int32),
+        np.zeros((p + 1, m), np.int64),
+        np.full((p + 1, m), -1, np.int64),
         np.zeros(p + 1, np.int64),
         np.zeros((p + 1, problem.norm.shape[1]), np.int64),
         np.zeros((p + 1) * m * d),
-        np.full((p + 1) * m * d, ZERO_EXPONENT, np.int32),
+        np.full((p + 1) * m * d, ZERO_EXPONENT, np.int64),
         np.zeros((p + 1) * m),
-        np.full((p + 1) * m, ZERO_EXPONENT, np.int32),
+        np.full((p + 1) * m, ZERO_EXPONENT, np.int64),
         np.zeros(p),
         np.zeros(p, np.int64),
     )
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _plus(a, a_e, b, b_e):
     if a_e == b_e:
         return a + b, a_e
@@ -83,7 +83,7 @@ def _plus(a, a_e, b, b_e):
     return (a + b * INVERSE, a_e) if a_e == b_e + 1 else (a, a_e)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _minus(a, a_e, b, b_e):
     """Subtract the smaller number b."""
     if a_e == b_e:
@@ -95,7 +95,7 @@ def _minus(a, a_e, b, b_e):
     return a, a_e
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _normal(a, a_e):
     """Bring the mantissa of a product of two factors back into its range."""
     if a > LARGE:
@@ -105,7 +105,35 @@ def _normal(a, a_e):
     return a, a_e
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
+def _sum_of_splits(problem, i, state, row, without, k, x):
+    """Sum over a level without one variable of the splits at state x of k; of the full splits for x = -1.
+
+    The exponent of a light target's sum is zero.
+    """
+    pair, pair_e, members = problem.pair, problem.pair_e, state.members
+    m, d = members.shape[1], problem.width
+    d_k = problem.cards[problem.columns[i, k]]
+    light = problem.light[i]
+    total, total_e = 0.0, np.int64(0 if light else ZERO_EXPONENT)
+    for t in range(state.size[row]):
+        j = members[row, t]
+        if j == without or j == k:
+            continue
+        at = ((i * m + j) * m + k) * d
+        if light:
+            total += pair[at + x] if x >= 0 else pair[at] * pair[at + 1]
+        elif x >= 0:
+            total, total_e = _plus(total, total_e, pair[at + x], np.int64(pair_e[at + x]))
+        else:
+            value, value_e = 1.0, np.int64(0)
+            for y in range(d_k):
+                value, value_e = _normal(value * pair[at + y], value_e + np.int64(pair_e[at + y]))
+            total, total_e = _plus(total, total_e, value, value_e)
+    return total, total_e
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def _lost(rest, rest_e, total, total_e):
     """Tell whether too little is left of a sum for a subtraction to be trusted."""
     if total_e < 0:
@@ -115,218 +143,109 @@ def _lost(rest, rest_e, total, total_e):
     return rest + STOP < SMALLEST_REST * total
 
 
-@njit(cache=True, nogil=True)
-def _sum_of_splits(problem, i, state, row, without, k, x):
-    """Sum over a level without one variable of the splits at state x of k; of the full splits for x = -1."""
-    pair, pair_e = problem.pair, problem.pair_e
-    members = state.members
-    m, d = members.shape[1], problem.width
-    d_k = problem.cards[problem.columns[i, k]]
-    total, total_e = 0.0, ZERO_EXPONENT
-    for t in range(state.size[row]):
-        j = members[row, t]
-        if j != without and j != k:
-            at = ((i * m + j) * m + k) * d
-            if x >= 0:
-                total, total_e = _plus(total, total_e, pair[at + x], pair_e[at + x])
-            else:
-                value, value_e = 1.0, 0
-                for y in range(d_k):
-                    value, value_e = _normal(value * pair[at + y], value_e + pair_e[at + y])
-                total, total_e = _plus(total, total_e, value, value_e)
-    return total, total_e
-
-
-@njit(cache=True, nogil=True)
-def _plain_sum(problem, i, state, row, without, k, x):
-    """Do what :func:`_sum_of_splits` does, for a light target."""
-    total, total_e = _sum_of_splits(problem, i, state, row, without, k, x)
-    return total * BASE**total_e if total > 0.0 else 0.0
-
-
-@njit(cache=True, nogil=True)
-def _log_normaliser(problem, m, state, row, extra_kind, sign):
-    """Log of the prior's sum over all stagings of a level, with `sign` variables of `extra_kind` more."""
-    total = problem.whole[m]
-    if problem.beta == 0 or m == 0:
-        return log(total)
-    if problem.beta >= 2:
-        total -= 0.5 * m * (m - 1) * problem.both[m]
-    total *= exp(-problem.log_norm[m])
-    for kind in range(problem.norm.shape[1]):
-        number = state.kinds[row, kind] + (sign if kind == extra_kind else 0)
-        total += number * problem.norm[m, kind]
-    return log(total) + problem.log_norm[m]
-
-
-@njit(cache=True, nogil=True)
-def _log_sum(problem, i, state, row, v, sign):
-    """Log of the sum over the stagings of a level of target i, relative to the whole level as one stage."""
+@njit(cache=True, nogil=True, error_model="numpy")
+def log_score(problem, i, state, row, v, sign):
+    """Log local order score of target i with the level in `row`, if candidate v joins (sign 1) or leaves (-1) it."""
     pair, pair_e, root, root_e = problem.pair, problem.pair_e, problem.root, problem.root_e
     members, sums, sums_e, full, full_e = state.members, state.sums, state.sums_e, state.full, state.full_e
     columns, cards, kinds = problem.columns, problem.cards, problem.kind
     stop_weights, split_weights = problem.stop_weight, problem.split_weight
-    beta, size, d = problem.beta, state.size[row], problem.width
-    wide = members.shape[1]
+    beta, size, d, wide = problem.beta, state.size[row], problem.width, members.shape[1]
     of_v, of_row = (i * wide + v) * wide, row * wide
     m = size + sign
     half = 0.5 * problem.both[m]
-    total, total_e = problem.whole[m], 0
+    total, total_e = problem.whole[m], np.int64(0)
+    nothing = np.int64(-1)
+
     # The members, and after them the variable that joins.
-    for t in range(size + (sign if sign > 0 else 0) if beta > 0 else 0):
-        k = members[row, t] if t < size else v
-        if k == v and sign < 0:
-            continue
-        column = columns[i, k]
-        d_k, kind = cards[column], kinds[column]
-        stop_weight, split_weight = stop_weights[m, kind], split_weights[m, kind]
-        value, value_e = 1.0, 0
-        if beta == 1:
-            for _ in range(d_k):
-                value *= stop_weight
-        else:
-            changes = sign != 0 and k != v
-            added, added_e = 1.0, 0
-            for x in range(d_k):
-                at = (of_row + k) * d + x
-                split, split_e = sums[at], sums_e[at]
-                if changes:
-                    at = (of_v + k) * d + x
-                    term, term_e = pair[at], pair_e[at]
-                    added, added_e = _normal(added * term, added_e + term_e)
-                    if sign > 0:
-                        split, split_e = _plus(split, split_e, term, term_e)
-                    else:
-                        rest, rest_e = _minus(split, split_e, term, term_e)
-                        if _lost(rest, rest_e, split, split_e):
-                            rest, rest_e = _sum_of_splits(problem, i, state, row, v, k, x)
-                        split, split_e = rest, rest_e
-                bracket, bracket_e = _plus(stop_weight, 0, split_weight * split, split_e)
-                value, value_e = _normal(value * bracket, value_e + bracket_e)
-            twice, twice_e = full[of_row + k], full_e[of_row + k]
-            if changes:
-                if sign > 0:
-                    twice, twice_e = _plus(twice, twice_e, added, added_e)
-                else:
-                    rest, rest_e = _minus(twice, twice_e, added, added_e)
-                    if _lost(rest, rest_e, twice, twice_e):
-                        rest, rest_e = _sum_of_splits(problem, i, state, row, v, k, -1)
-                    twice, twice_e = rest, rest_e
-            # A full split on a pair is reached from both its roots: half of it is taken off each.
-            value, value_e = _minus(value, value_e, half * twice, twice_e)
-        value, value_e = _normal(value * root[i, k], value_e + root_e[i, k])
-        total, total_e = _plus(total, total_e, value, value_e)
-    return log(total) + total_e * LOG_BASE
-
-
-@njit(cache=True, nogil=True)
-def _log_sum_light(problem, i, state, row, v, sign):
-    """Do what :func:`_log_sum` does, for a light target and a context bound of two."""
-    pair, root, members, sums, full = problem.pair, problem.root, state.members, state.sums, state.full
-    columns, cards, kinds = problem.columns, problem.cards, problem.kind
-    stop_weights, split_weights = problem.stop_weight, problem.split_weight
-    size, d, wide = state.size[row], problem.width, state.members.shape[1]
-    of_v, of_row = (i * wide + v) * wide, row * wide
-    m = size + sign
-    half = 0.5 * problem.both[m]
-    total = problem.whole[m]
-    for t in range(size + (1 if sign > 0 else 0)):
-        k = members[row, t] if t < size else v
-        if k == v and sign < 0:
-            continue
-        column = columns[i, k]
-        kind = kinds[column]
-        stop_weight, split_weight = stop_weights[m, kind], split_weights[m, kind]
-        at, there = (of_row + k) * d, (of_v + k) * d
-        value, twice = 1.0, full[of_row + k]
-        if sign == 0 or k == v:
-            for x in range(cards[column]):
-                value *= stop_weight + split_weight * sums[at + x]
-        elif sign > 0:
-            added = 1.0
-            for x in range(cards[column]):
-                term = pair[there + x]
-                added *= term
-                value *= stop_weight + split_weight * (sums[at + x] + term)
-            twice += added
-        else:
-            added = 1.0
-            for x in range(cards[column]):
-                term = pair[there + x]
-                added *= term
-                rest = sums[at + x] - term
-                if rest + STOP < SMALLEST_REST * sums[at + x]:
-                    rest = _plain_sum(problem, i, state, row, v, k, x)
-                value *= stop_weight + split_weight * rest
-            twice -= added
-            if twice + STOP < SMALLEST_REST * full[of_row + k]:
-                twice = _plain_sum(problem, i, state, row, v, k, -1)
-        total += root[i, k] * (value - half * twice)
-    return log(total)
-
-
-@njit(cache=True, nogil=True)
-def _log_sum_binary(problem, i, state, row, v, sign):
-    """Do what :func:`_log_sum_light` does, when no variable has more than two states: the case that matters most."""
-    pair, root, members, sums, full = problem.pair, problem.root, state.members, state.sums, state.full
-    size, wide = state.size[row], state.members.shape[1]
-    of_v, of_row = (i * wide + v) * wide, row * wide
-    m = size + sign
-    half = 0.5 * problem.both[m]
-    kind = problem.norm.shape[1] - 1
-    stop, split = problem.stop_weight[m, kind], problem.split_weight[m, kind]
-    total = problem.whole[m]
-    if sign == 0:
-        for t in range(size):
-            k = members[row, t]
+    number = size + (1 if sign > 0 else 0) if beta > 0 else 0
+    if problem.light[i]:
+        kind = problem.norm.shape[1] - 1
+        stop, split = stop_weights[m, kind], split_weights[m, kind]
+        # A full split on a pair is reached from both its roots: half of it is taken off each.
+        for t in range(number if sign >= 0 else 0):
+            k = members[row, t] if t < size else v
             at = of_row + k
-            value = (stop + split * sums[2 * at]) * (stop + split * sums[2 * at + 1])
-            total += root[i, k] * (value - half * full[at])
-    elif sign > 0:
-        for t in range(size):
-            k = members[row, t]
-            at, there = of_row + k, of_v + k
-            first, second = pair[2 * there], pair[2 * there + 1]
-            value = (stop + split * (sums[2 * at] + first)) * (stop + split * (sums[2 * at + 1] + second))
-            total += root[i, k] * (value - half * (full[at] + first * second))
-        at = of_row + v
-        value = (stop + split * sums[2 * at]) * (stop + split * sums[2 * at + 1])
-        total += root[i, v] * (value - half * full[at])
-    else:
-        for t in range(size):
+            first, second, twice = sums[2 * at], sums[2 * at + 1], full[at]
+            if sign > 0 and t < size:
+                there = of_v + k
+                twice += pair[2 * there] * pair[2 * there + 1]
+                first += pair[2 * there]
+                second += pair[2 * there + 1]
+            total += root[i, k] * ((stop + split * first) * (stop + split * second) - half * twice)
+        for t in range(number if sign < 0 else 0):
             k = members[row, t]
             if k == v:
                 continue
             at, there = of_row + k, of_v + k
-            first, second = pair[2 * there], pair[2 * there + 1]
-            twice = full[at] - first * second
+            twice = full[at] - pair[2 * there] * pair[2 * there + 1]
             if twice + STOP < SMALLEST_REST * full[at]:
-                twice = _plain_sum(problem, i, state, row, v, k, -1)
-            first, second = sums[2 * at] - first, sums[2 * at + 1] - second
+                twice, _ = _sum_of_splits(problem, i, state, row, v, k, nothing)
+            first = sums[2 * at] - pair[2 * there]
             if first + STOP < SMALLEST_REST * sums[2 * at]:
-                first = _plain_sum(problem, i, state, row, v, k, 0)
+                first, _ = _sum_of_splits(problem, i, state, row, v, k, nothing + 1)
+            second = sums[2 * at + 1] - pair[2 * there + 1]
             if second + STOP < SMALLEST_REST * sums[2 * at + 1]:
-                second = _plain_sum(problem, i, state, row, v, k, 1)
+                second, _ = _sum_of_splits(problem, i, state, row, v, k, nothing + 2)
             total += root[i, k] * ((stop + split * first) * (stop + split * second) - half * twice)
-    return log(total)
-
-
-@njit(cache=True, nogil=True)
-def log_score(problem, i, state, row, v, sign):
-    """Log local order score of target i with the level in `row`, if candidate v joins (sign 1) or leaves (-1) it."""
-    m = state.size[row] + sign
-    extra_kind = problem.kind[problem.columns[i, v]] if sign != 0 else -1
-    normaliser = _log_normaliser(problem, m, state, row, extra_kind, sign)
-    if problem.beta == 2 and problem.light[i] and problem.width == 2:
-        total = _log_sum_binary(problem, i, state, row, v, sign)
-    elif problem.beta == 2 and problem.light[i]:
-        total = _log_sum_light(problem, i, state, row, v, sign)
     else:
-        total = _log_sum(problem, i, state, row, v, sign)
-    return problem.stop[i] + total - normaliser
+        for t in range(number):
+            k = members[row, t] if t < size else v
+            if k == v and sign < 0:
+                continue
+            column = columns[i, k]
+            d_k, kind = cards[column], kinds[column]
+            stop, weight = stop_weights[m, kind], split_weights[m, kind]
+            value, value_e = 1.0, np.int64(0)
+            if beta == 1:
+                for _ in range(d_k):
+                    value *= stop
+            else:
+                changes = sign != 0 and k != v
+                added, added_e = 1.0, np.int64(0)
+                for x in range(d_k):
+                    at, there = (of_row + k) * d + x, (of_v + k) * d + x
+                    split, split_e = sums[at], sums_e[at]
+                    if changes:
+                        term, term_e = pair[there], np.int64(pair_e[there])
+                        added, added_e = _normal(added * term, added_e + term_e)
+                        if sign > 0:
+                            split, split_e = _plus(split, split_e, term, term_e)
+                        else:
+                            rest, rest_e = _minus(split, split_e, term, term_e)
+                            if _lost(rest, rest_e, split, split_e):
+                                rest, rest_e = _sum_of_splits(problem, i, state, row, v, k, x)
+                            split, split_e = rest, rest_e
+                    bracket, bracket_e = _plus(stop, np.int64(0), weight * split, split_e)
+                    value, value_e = _normal(value * bracket, value_e + bracket_e)
+                twice, twice_e = full[of_row + k], full_e[of_row + k]
+                if changes:
+                    if sign > 0:
+                        twice, twice_e = _plus(twice, twice_e, added, added_e)
+                    else:
+                        rest, rest_e = _minus(twice, twice_e, added, added_e)
+                        if _lost(rest, rest_e, twice, twice_e):
+                            rest, rest_e = _sum_of_splits(problem, i, state, row, v, k, nothing)
+                        twice, twice_e = rest, rest_e
+                value, value_e = _minus(value, value_e, half * twice, twice_e)
+            value, value_e = _normal(value * root[i, k], value_e + root_e[i, k])
+            total, total_e = _plus(total, total_e, value, value_e)
+
+    # The prior's sum over all stagings of the level.
+    norm, log_norm = problem.whole[m], 0.0
+    if beta > 0 and m > 0:
+        log_norm = problem.log_norm[m]
+        if beta >= 2:
+            norm -= 0.5 * m * (m - 1) * problem.both[m]
+        norm *= exp(-log_norm)
+        for kind in range(problem.norm.shape[1]):
+            norm += state.kinds[row, kind] * problem.norm[m, kind]
+        if sign != 0:
+            norm += sign * problem.norm[m, kinds[columns[i, v]]]
+    return problem.stop[i] + log(total / norm) + total_e * LOG_BASE - log_norm
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def join(problem, i, state, row, v):
     """Let candidate v join the level in `row`, which is one of target i."""
     size = state.size[row]
@@ -341,103 +260,73 @@ def join(problem, i, state, row, v):
     d, wide = problem.width, state.members.shape[1]
     of_v, of_row = (i * wide + v) * wide, row * wide
     if problem.light[i]:
-        # What lies beyond the states of a variable is zero, and so is the split of a variable on itself.
-        for q in range(problem.n_candidates[i] * d):
-            sums[of_row * d + q] += pair[of_v * d + q]
-        if d == 2:
-            for k in range(problem.n_candidates[i]):
-                full[of_row + k] += pair[(of_v + k) * 2] * pair[(of_v + k) * 2 + 1]
-            return
+        # The split of a variable on itself is zero.
+        for q in range(problem.n_candidates[i] * 2):
+            sums[of_row * 2 + q] += pair[of_v * 2 + q]
         for k in range(problem.n_candidates[i]):
-            added = 1.0
-            for x in range(cards[columns[i, k]]):
-                added *= pair[(of_v + k) * d + x]
-            full[of_row + k] += added
+            full[of_row + k] += pair[(of_v + k) * 2] * pair[(of_v + k) * 2 + 1]
         return
     for k in range(problem.n_candidates[i]):
         if k != v:
-            added, added_e = 1.0, 0
+            added, added_e = 1.0, np.int64(0)
             for x in range(cards[columns[i, k]]):
                 at, there = (of_row + k) * d + x, (of_v + k) * d + x
-                term, term_e = pair[there], pair_e[there]
+                term, term_e = pair[there], np.int64(pair_e[there])
                 sums[at], sums_e[at] = _plus(sums[at], sums_e[at], term, term_e)
                 added, added_e = _normal(added * term, added_e + term_e)
             full[of_row + k], full_e[of_row + k] = _plus(full[of_row + k], full_e[of_row + k], added, added_e)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def leave(problem, i, state, row, v):
     """Let candidate v leave the level in `row`, which is one of target i."""
-    if problem.beta >= 2 and problem.light[i]:
-        _subtract_light(problem, i, state, row, v)
-    elif problem.beta >= 2:
-        _subtract(problem, i, state, row, v)
+    pair, pair_e, columns, cards = problem.pair, problem.pair_e, problem.columns, problem.cards
+    sums, sums_e, full, full_e = state.sums, state.sums_e, state.full, state.full_e
+    d, wide = problem.width, state.members.shape[1]
+    of_v, of_row = (i * wide + v) * wide, row * wide
+    light = problem.light[i]
+    for k in range(problem.n_candidates[i] if problem.beta >= 2 else 0):
+        if k == v:
+            continue
+        added, added_e = 1.0, np.int64(0)
+        for x in range(cards[columns[i, k]]):
+            at, there = (of_row + k) * d + x, (of_v + k) * d + x
+            term, term_e = pair[there], np.int64(pair_e[there])
+            rest, rest_e = sums[at] - term, np.int64(0)
+            if light:
+                added *= term
+            else:
+                added, added_e = _normal(added * term, added_e + term_e)
+                rest, rest_e = _minus(sums[at], sums_e[at], term, term_e)
+            if _lost(rest, rest_e, sums[at], np.int64(0) if light else sums_e[at]):
+                rest, rest_e = _sum_of_splits(problem, i, state, row, v, k, x)
+            sums[at], sums_e[at] = rest, rest_e
+        at = of_row + k
+        rest, rest_e = full[at] - added, np.int64(0)
+        if not light:
+            rest, rest_e = _minus(full[at], full_e[at], added, added_e)
+        if _lost(rest, rest_e, full[at], np.int64(0) if light else full_e[at]):
+            rest, rest_e = _sum_of_splits(problem, i, state, row, v, k, np.int64(-1))
+        full[at], full_e[at] = rest, rest_e
     last = state.members[row, state.size[row] - 1]
     state.members[row, state.slot[row, v]] = last
     state.slot[row, last] = state.slot[row, v]
     state.slot[row, v] = -1
     state.size[row] -= 1
-    state.kinds[row, problem.kind[problem.columns[i, v]]] -= 1
+    state.kinds[row, problem.kind[columns[i, v]]] -= 1
 
 
-@njit(cache=True, nogil=True)
-def _subtract(problem, i, state, row, v):
-    """Take the splits on candidate v, still a member, off the sums."""
-    pair, pair_e, columns, cards = problem.pair, problem.pair_e, problem.columns, problem.cards
-    sums, sums_e, full, full_e = state.sums, state.sums_e, state.full, state.full_e
-    d, wide = problem.width, state.members.shape[1]
-    of_v, of_row = (i * wide + v) * wide, row * wide
-    for k in range(problem.n_candidates[i]):
-        if k == v:
-            continue
-        added, added_e = 1.0, 0
-        for x in range(cards[columns[i, k]]):
-            at, there = (of_row + k) * d + x, (of_v + k) * d + x
-            term, term_e = pair[there], pair_e[there]
-            added, added_e = _normal(added * term, added_e + term_e)
-            rest, rest_e = _minus(sums[at], sums_e[at], term, term_e)
-            if _lost(rest, rest_e, sums[at], sums_e[at]):
-                rest, rest_e = _sum_of_splits(problem, i, state, row, v, k, x)
-            sums[at], sums_e[at] = rest, rest_e
-        at = of_row + k
-        rest, rest_e = _minus(full[at], full_e[at], added, added_e)
-        if _lost(rest, rest_e, full[at], full_e[at]):
-            rest, rest_e = _sum_of_splits(problem, i, state, row, v, k, -1)
-        full[at], full_e[at] = rest, rest_e
-
-
-@njit(cache=True, nogil=True)
-def _subtract_light(problem, i, state, row, v):
-    """Do what :func:`_subtract` does, for a light target."""
-    pair, columns, cards, sums, full = problem.pair, problem.columns, problem.cards, state.sums, state.full
-    d, wide = problem.width, state.members.shape[1]
-    of_v, of_row = (i * wide + v) * wide, row * wide
-    for k in range(problem.n_candidates[i]):
-        if k == v:
-            continue
-        added = 1.0
-        for x in range(cards[columns[i, k]]):
-            at, there = (of_row + k) * d + x, (of_v + k) * d + x
-            added *= pair[there]
-            rest = sums[at] - pair[there]
-            if rest + STOP < SMALLEST_REST * sums[at]:
-                rest = _plain_sum(problem, i, state, row, v, k, x)
-            sums[at] = rest
-        rest = full[of_row + k] - added
-        if rest + STOP < SMALLEST_REST * full[of_row + k]:
-            rest = _plain_sum(problem, i, state, row, v, k, -1)
-        full[of_row + k] = rest
-
-
-@njit(cache=True, nogil=True)
-def clear(state, row):
+@njit(cache=True, nogil=True, error_model="numpy")
+def clear(problem, state, row):
     """Empty the level in `row`."""
-    m = state.members.shape[1]
-    d = len(state.sums) // max(len(state.full), 1)
-    state.sums[row * m * d : (row + 1) * m * d] = 0.0
-    state.sums_e[row * m * d : (row + 1) * m * d] = ZERO_EXPONENT
-    state.full[row * m : (row + 1) * m] = 0.0
-    state.full_e[row * m : (row + 1) * m] = ZERO_EXPONENT
-    state.kinds[row] = 0
-    state.slot[row] = -1
+    wide, d = state.members.shape[1], problem.width
+    for q in range(row * wide * d, (row + 1) * wide * d):
+        state.sums[q] = 0.0
+        state.sums_e[q] = ZERO_EXPONENT
+    for k in range(wide):
+        state.full[row * wide + k] = 0.0
+        state.full_e[row * wide + k] = ZERO_EXPONENT
+        state.slot[row, k] = -1
+    for kind in range(state.kinds.shape[1]):
+        state.kinds[row, kind] = 0
     state.size[row] = 0

@@ -13,19 +13,19 @@ __all__ = ["relocate", "relocation_log_weights", "run", "set_order"]
 REFRESH = 100
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _refresh(problem, state, i):
     """Make the level, the sums and the score of target i anew from the order."""
-    clear(state, i)
+    clear(problem, state, i)
     for t in range(state.position[i]):
         place = problem.place[i, state.order[t]]
         if place >= 0:
             join(problem, i, state, i, place)
     state.changes[i] = 0
-    state.score[i] = log_score(problem, i, state, i, -1, 0)
+    state.score[i] = log_score(problem, i, state, i, np.int64(-1), np.int64(0))
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def set_order(problem, state, order):
     """Set the order and everything that follows from it."""
     for t in range(len(order)):
@@ -35,21 +35,7 @@ def set_order(problem, state, order):
         _refresh(problem, state, i)
 
 
-@njit(cache=True, nogil=True)
-def _change(problem, state, i, v, sign, score):
-    """Let candidate v join or leave the level of target i, whose score becomes `score`."""
-    state.changes[i] += 1
-    if state.changes[i] >= REFRESH:
-        _refresh(problem, state, i)
-    else:
-        if sign > 0:
-            join(problem, i, state, i, v)
-        else:
-            leave(problem, i, state, i, v)
-        state.score[i] = score
-
-
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def relocation_log_weights(problem, state, v, others, after, own, log_weights):
     """Fill `log_weights[t]` with the log score, up to a constant, of the order with v in place t (-inf: forbidden).
 
@@ -77,7 +63,7 @@ def relocation_log_weights(problem, state, v, others, after, own, log_weights):
             after[u] = log_score(problem, u, state, u, place, -1 if t >= here else 1)
 
     # The level of v grows along the order, in the row for trials.
-    clear(state, p)
+    clear(problem, state, p)
     fresh = True
     for t in range(last + 1):
         place = problem.place[v, others[t - 1]] if t > 0 else -1
@@ -85,11 +71,12 @@ def relocation_log_weights(problem, state, v, others, after, own, log_weights):
             join(problem, v, state, p, place)
             fresh = True
         if t >= first:
-            own[t] = log_score(problem, v, state, p, -1, 0) if fresh else own[t - 1]
+            own[t] = log_score(problem, v, state, p, np.int64(-1), np.int64(0)) if fresh else own[t - 1]
             fresh = False
 
     # Moving v from before u to after u changes the score of u from that with v to that without.
-    log_weights[:] = -inf
+    for t in range(p):
+        log_weights[t] = -inf
     change = 0.0
     for t in range(first, last + 1):
         if t > first:
@@ -98,7 +85,7 @@ def relocation_log_weights(problem, state, v, others, after, own, log_weights):
         log_weights[t] = change + own[t]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def relocate(problem, state, v, target, others, after, own):
     """Put v in place `target`, where its score is `own`; the rest is from :func:`relocation_log_weights`."""
     here = state.position[v]
@@ -109,23 +96,29 @@ def relocate(problem, state, v, target, others, after, own):
         state.position[u] = t if target > here else t + 1
     state.order[target] = v
     state.position[v] = target
-    for t in range(min(here, target), max(here, target)):
-        u = others[t]
-        place = problem.place[u, v]
-        if place >= 0:
-            _change(problem, state, u, place, sign, after[u])
+    low, high = min(here, target), max(here, target)
     # Short moves change the level of v itself step by step, long ones make it anew.
-    if abs(target - here) * 2 > target or state.changes[v] + abs(target - here) >= REFRESH:
+    anew = 2 * (high - low) > target or state.changes[v] + high - low >= REFRESH
+    for t in range(low, high):
+        u = others[t]
+        for i, place, step in ((u, problem.place[u, v], sign), (v, problem.place[v, u], -sign)):
+            if place >= 0 and not (i == v and anew):
+                state.changes[i] += 1
+                if state.changes[i] >= REFRESH:
+                    _refresh(problem, state, i)
+                elif step > 0:
+                    join(problem, i, state, i, place)
+                else:
+                    leave(problem, i, state, i, place)
+        if state.changes[u] > 0:
+            state.score[u] = after[u]
+    if anew:
         _refresh(problem, state, v)
-        return
-    for t in range(min(here, target), max(here, target)):
-        place = problem.place[v, others[t]]
-        if place >= 0:
-            _change(problem, state, v, place, -sign, 0.0)
-    state.score[v] = own
+    else:
+        state.score[v] = own
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def run(problem, state, draws, greedy, trace, best_order, best, thin, kept):
     """Make one move for each row of `draws`, two uniform numbers: which variable, and where to.
 
@@ -140,11 +133,14 @@ def run(problem, state, draws, greedy, trace, best_order, best, thin, kept):
         v = min(int(draws[step, 0] * p), p - 1)
         relocation_log_weights(problem, state, v, others, after, own, log_weights)
         here = state.position[v]
-        top = log_weights.max()
         target = here
+        top, highest = -inf, here
+        for t in range(p):
+            if log_weights[t] > top:
+                top, highest = log_weights[t], t
         if greedy:
             if top > log_weights[here] + 1e-9:
-                target = int(np.argmax(log_weights))
+                target = highest
         else:
             total = 0.0
             for t in range(p):
@@ -159,11 +155,14 @@ def run(problem, state, draws, greedy, trace, best_order, best, thin, kept):
         if target != here:
             moved += 1
             relocate(problem, state, v, target, others, after, own[target])
-        score = state.score.sum()
+        score = 0.0
+        for t in range(p):
+            score += state.score[t]
         trace[step] = score
-        if (step + 1) % thin == 0:
-            kept[(step + 1) // thin - 1] = state.order
-        if score > best[0]:
-            best[0] = score
-            best_order[:] = state.order
+        for t in range(p):
+            if (step + 1) % thin == 0:
+                kept[(step + 1) // thin - 1, t] = state.order[t]
+            if score > best[0]:
+                best_order[t] = state.order[t]
+        best[0] = max(best[0], score)
     return moved

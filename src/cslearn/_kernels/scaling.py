@@ -21,7 +21,7 @@ def _scaled(value, light):
 
 
 @njit(cache=True, nogil=True)
-def scale_target(beta, stop, single, pair, cards, root, root_e, split, split_e):
+def scale_target(beta, width, stop, single, pair, cards, root, root_e, split, split_e):
     """Fill mantissas and exponents of one target, `cards` being those of its candidates; tell whether it is light.
 
     ``root[k]`` is the product over x of z(x_k = x) relative to the whole level, and ``split[j, k, x]`` is w(k, x, j)
@@ -42,7 +42,7 @@ def scale_target(beta, stop, single, pair, cards, root, root_e, split, split_e):
             gain += best + log(m)
         # A root that is worse than the whole level may stand in a product with large splits.
         largest = max(largest, gain - min(alone, 0.0))
-    light = largest < LIGHT
+    light = beta == 2 and width == 2 and largest < LIGHT
     for k in range(m):
         value = -stop
         for x in range(cards[k]):

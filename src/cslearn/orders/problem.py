@@ -38,13 +38,14 @@ def order_problem(scores: Scores, before: NDArray[np.bool_] | None = None) -> An
         columns[i, : len(candidates)] = candidates
         place[i, candidates] = np.arange(len(candidates))
 
-    root, root_e = np.zeros((p, m)), np.zeros((p, m), dtype=np.int32)
+    root, root_e = np.zeros((p, m)), np.zeros((p, m), dtype=np.int64)
     splits, splits_e = np.zeros(pair.shape), np.zeros(pair.shape, dtype=np.int16)
 
     def scale(i: int) -> bool:
         return bool(
             scale_target(
                 scores.beta,
+                pair.shape[3],
                 stop[i],
                 single[i],
                 pair[i],

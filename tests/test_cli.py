@@ -183,6 +183,52 @@ def test_names_with_brackets_are_printed_as_they_are(run, tmp_path):
     assert "[/]" in run("show", tmp_path / "m.json")[1]
 
 
+def test_columns_can_be_left_out(run, data, tmp_path):
+    pd.read_csv(data).assign(id=range(500)).to_csv(data, index=False)
+    code, _, err = run("fit", data, "-o", tmp_path / "m.json", *QUICK)
+    assert code == 2
+    assert "--leave-out" in err
+    assert run("fit", data, "-o", tmp_path / "m.json", "--leave-out", "id", *QUICK)[0] == 0
+    assert "id" not in CStree.load(tmp_path / "m.json").variables
+
+
+def test_cells_that_count_as_missing(run, data, tmp_path):
+    data.write_text(data.read_text().replace("rural", "unknown", 7))
+    assert run("fit", data, "-o", tmp_path / "m.json", *QUICK)[0] == 0
+    code, _, err = run("fit", data, "-o", tmp_path / "m.json", "--na", "unknown", *QUICK)
+    assert code == 2
+    assert "'background' (7 of 500)" in err
+    assert "--missing drop" in err
+    assert "--na" in err
+
+
+def test_a_model_is_not_overwritten_by_default(run, data, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert run("fit", data, *QUICK)[0] == 0
+    code, _, err = run("fit", data, *QUICK)
+    assert code == 2
+    assert "name the file to write with -o" in err
+    assert run("fit", data, "-o", "model.json", *QUICK)[0] == 0
+
+
+def test_weighted_scores(run, data, model):
+    frame = pd.read_csv(data).assign(w=np.arange(500) % 3)
+    frame.to_csv(data, index=False)
+    document = json.loads(run("score", model, data, "--weights", "w", "--json")[1])
+    logs = CStree.load(model).log_prob(frame)
+    assert isclose(document["mean_log_prob"], np.average(logs, weights=frame["w"]))
+    assert document["weight"] == frame["w"].sum()
+
+
+def test_missing_cells_are_found_again_by_a_model_with_such_a_state(run, tmp_path):
+    path = tmp_path / "data.csv"
+    pd.DataFrame({"a": list("xy?x") * 5, "b": list("uvvu") * 5}).to_csv(path, index=False)
+    assert run("fit", path, "-o", tmp_path / "m.json", "--missing", "state", *QUICK)[0] == 0
+    code, out, _ = run("score", tmp_path / "m.json", path, "--json")
+    assert code == 0
+    assert json.loads(out)["rows"] == 20
+
+
 # ---------------------------------------------------------------- bad input
 BAD_TABLES = {
     "empty file": ("", "empty"),

@@ -233,6 +233,12 @@ def test_a_cstree_cannot_be_changed():
         tree.parameters["carrier"][0, 0] = 1
     with pytest.raises(TypeError):
         tree.stagings["carrier"] = None
+    staging = tree.stagings["carrier"]
+    for value, name in ((tree, "order"), (tree, "parameters"), (staging, "contexts"), (staging.contexts[0], "_hash")):
+        with pytest.raises(AttributeError, match="cannot be changed"):
+            setattr(value, name, None)
+    with pytest.raises(nx.NetworkXError, match="Frozen"):
+        tree.to_ldag().graph.add_edge("carrier", "exposed")
 
 
 # ---------------------------------------------------------------- LDAG

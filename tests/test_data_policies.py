@@ -147,7 +147,7 @@ def test_bad_weights(weights: Any, message: str) -> None:
 
 
 def test_weights_are_not_the_only_column() -> None:
-    with pytest.raises(InputError, match="no column beside the weights 'w'"):
+    with pytest.raises(InputError, match="no column left beside the weights"):
         as_table({"w": [1, 2]}, sample_weight="w")
 
 

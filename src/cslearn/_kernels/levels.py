@@ -12,7 +12,7 @@ range of a double, and whose candidates are all binary, is *light*: its exponent
 """
 
 from collections import namedtuple
-from math import exp, inf, log
+from math import exp, log
 
 import numpy as np
 from numba import njit
@@ -27,7 +27,7 @@ LOG_BASE = 128 * log(2.0)
 ZERO_EXPONENT = -(2**28)
 
 # A subtraction that would leave less than this part of a sum is replaced by a new sum, so that rounding errors stay
-# small. Sums are added to a stop, which is worth at least STOP in the same unit: what is small beside it does not matter.
+# small. Sums are added to a stop that is worth at least STOP in the same unit; what is small beside it does not matter.
 SMALLEST_REST = 1e-3
 STOP = 0.5
 
@@ -48,9 +48,9 @@ Problem = namedtuple(
     "beta width stop root root_e pair pair_e n_candidates columns place cards kind stop_weight split_weight whole both"
     " norm log_norm light before",
 )
-# The order and where each variable stands in it. For each target, in the row of its number: the members of its level as
-# a list and where each candidate stands in it (-1: nowhere), their number, how many of each kind, the sums of splits and
-# of full splits, the score, and the number of changes since the sums were made. One row more is for trials.
+# The order and where each variable stands in it. For each target, in the row of its number: the members of its level
+# as a list and where each candidate stands in it (-1: nowhere), their number, how many of each kind, the sums of splits
+# and of full splits, the score, and the number of changes since the sums were made. One row more is for trials.
 State = namedtuple("State", "order position members slot size kinds sums sums_e full full_e score changes")
 
 
@@ -118,7 +118,7 @@ def _sum_of_splits(problem, i, state, row, without, k, x):
     total, total_e = 0.0, np.int64(0 if light else ZERO_EXPONENT)
     for t in range(state.size[row]):
         j = members[row, t]
-        if j == without or j == k:
+        if j in (without, k):
             continue
         at = ((i * m + j) * m + k) * d
         if light:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import warnings
 from enum import StrEnum
@@ -56,7 +57,7 @@ class Missing(StrEnum):
     state = "state"
 
 
-DataFile = Annotated[Path, typer.Argument(metavar="DATA", help="A table: .csv, .tsv (also .gz) or .parquet.")]
+DataFile = Annotated[Path, typer.Argument(metavar="DATA", help="A table: .csv, .tsv or .tab (also .gz), or .parquet.")]
 ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A model that `cslearn fit` wrote.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines instead of text.")]
 Seed = Annotated[int, typer.Option("--seed", help="Seed of the random numbers.")]
@@ -71,17 +72,29 @@ Alpha = Annotated[int | None, typer.Option("--alpha", help="Most candidates of a
 KnowledgeFile = Annotated[
     Path | None, typer.Option("--knowledge", metavar="FILE", help="JSON with forbidden, required, tiers.")
 ]
-Iterations = Annotated[int | None, typer.Option("--n-iter", help="Moves of each chain.  [default: grows with p]")]
+Iterations = Annotated[int | None, typer.Option("--n-iter", help="Moves of each chain.", show_default="grows with p")]
 Chains = Annotated[int, typer.Option("--n-chains", help="Number of chains.")]
+LeaveOut = Annotated[
+    list[str] | None,
+    typer.Option("--leave-out", metavar="COLUMN", help="A column that is no variable; may be repeated."),
+]
+NaValues = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--na", metavar="CELL", help="A cell that counts as missing; may be repeated.", show_default="?, NA, ..."
+    ),
+]
+MaxStates = Annotated[int, typer.Option("--max-states", help="Most states that a variable may have.")]
 Format = Annotated[
     str | None, typer.Option("--format", metavar="FORMAT", help="'benchpress' if the second row has the cardinalities.")
 ]
 
 
-def _table(data: Path, sep: str | None, missing: Missing, weights: str | None, table_format: str | None) -> Any:
+def _table(data: Path, **options: Any) -> Any:
+    """Read a table with the options of the command line that were given."""
     from cslearn.data import as_table
 
-    return as_table(data, sep=sep, missing=missing.value, sample_weight=weights, table_format=table_format)  # type: ignore[arg-type]  # checked there
+    return as_table(data, **{name: value for name, value in options.items() if value is not None})
 
 
 def _knowledge(path: Path | None) -> Any:
@@ -110,9 +123,10 @@ def demo(json_output: Json = False, seed: Seed = 0) -> None:
 @app.command()
 def fit(
     data: DataFile,
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="MODEL", help="Where to write the model.")] = Path(
-        "model.json"
-    ),
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="MODEL", help="Where to write the model.", show_default="model.json"),
+    ] = None,
     beta: Beta = 2,
     candidates: CandidatesOption = Candidates.all,
     alpha: Alpha = None,
@@ -124,10 +138,13 @@ def fit(
     knowledge: KnowledgeFile = None,
     missing: MissingOption = Missing.error,
     weights: Weights = None,
+    leave_out: LeaveOut = None,
+    na_values: NaValues = None,
+    max_states: MaxStates = 64,
     sep: Separator = None,
     table_format: Format = None,
     seed: Seed = 0,
-    jobs: Annotated[int | None, typer.Option("--jobs", help="Threads.  [default: all cores]")] = None,
+    jobs: Annotated[int | None, typer.Option("--jobs", help="Threads.", show_default="all cores")] = None,
     json_output: Json = False,
 ) -> None:
     """Learn a CStree from a table and write it to a file."""
@@ -135,9 +152,22 @@ def fit(
     from cslearn.cli.text import fit_document, print_fit
     from cslearn.estimators import CStreeLearner
 
+    if output is None:
+        output = Path("model.json")
+        if output.exists():
+            raise InputError("there is a model.json here already: name the file to write with -o")
     if not output.parent.is_dir() or output.is_dir():
         raise InputError(f"cannot write {output}: give the name of a file in a directory that is there")
-    table = _table(data, sep, missing, weights, table_format)
+    table = _table(
+        data,
+        sep=sep,
+        missing=missing.value,
+        sample_weight=weights,
+        leave_out=leave_out,
+        na_values=na_values,
+        max_states=max_states,
+        table_format=table_format,
+    )
     with fit_progress() as callback:
         learner = CStreeLearner(
             beta=beta,
@@ -178,7 +208,7 @@ def sample(
     model: ModelFile,
     n: Annotated[int, typer.Option("--n", "-n", help="How many rows to draw.")] = 1000,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="CSV file.  [default: the terminal]")
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="CSV file.", show_default="the terminal")
     ] = None,
     seed: Seed = 0,
 ) -> None:
@@ -201,7 +231,10 @@ def score(
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="CSV file for the log-probability of each row."),
     ] = None,
+    weights: Weights = None,
+    na_values: NaValues = None,
     sep: Separator = None,
+    table_format: Format = None,
     json_output: Json = False,
 ) -> None:
     """Score rows: their mean log-probability under a model."""
@@ -210,24 +243,28 @@ def score(
     from cslearn import CStree
     from cslearn._files import atomic_write
     from cslearn.cli.text import print_score
-    from cslearn.data import as_table
 
     tree = CStree.load(model)
-    logs = tree.log_prob(as_table(data, variables=tree.variables, states=dict(tree.states), sep=sep))
+    options = {"sep": sep, "sample_weight": weights, "na_values": na_values, "table_format": table_format}
+    table = tree.encode(data, **{name: value for name, value in options.items() if value is not None})
+    logs = tree.log_prob(table)
     if output is not None:
         atomic_write(output, "log_prob\n" + "".join(f"{value!r}\n" for value in logs.tolist()))
-    impossible = int(np.isneginf(logs).sum())
+    row_weights = np.ones(table.n) if table.weights is None else table.weights
+    impossible = np.isneginf(logs) & (row_weights > 0)
+    total = None if impossible.any() else float(row_weights @ np.where(row_weights > 0, logs, 0.0))
     document = {
-        "rows": len(logs),
-        "mean_log_prob": None if impossible or not len(logs) else float(logs.mean()),
-        "total_log_prob": None if impossible else float(logs.sum()),
-        "impossible_rows": impossible,
-        "bic": tree.bic(as_table(data, variables=tree.variables, states=dict(tree.states), sep=sep)),
+        "rows": table.n,
+        "weight": table.total_weight,
+        "mean_log_prob": None if total is None or not table.n else total / table.total_weight,
+        "total_log_prob": total,
+        "impossible_rows": int(impossible.sum()),
+        "bic": tree.bic(table),
     }
     if json_output:
         print(json.dumps(document))
     else:
-        print_score(document, int(np.flatnonzero(np.isneginf(logs))[0]) + 1 if impossible else None)
+        print_score(document, int(np.flatnonzero(impossible)[0]) + 1 if impossible.any() else None)
 
 
 @app.command()
@@ -241,6 +278,9 @@ def estimate(
     knowledge: KnowledgeFile = None,
     missing: MissingOption = Missing.error,
     weights: Weights = None,
+    leave_out: LeaveOut = None,
+    na_values: NaValues = None,
+    max_states: MaxStates = 64,
     sep: Separator = None,
     table_format: Format = None,
     json_output: Json = False,
@@ -250,7 +290,16 @@ def estimate(
     from cslearn.estimators.cost import estimate_cost
 
     cost = estimate_cost(
-        _table(data, sep, missing, weights, table_format),
+        _table(
+            data,
+            sep=sep,
+            missing=missing.value,
+            sample_weight=weights,
+            leave_out=leave_out,
+            na_values=na_values,
+            max_states=max_states,
+            table_format=table_format,
+        ),
         beta=beta,
         candidates=candidates.value,
         alpha=alpha,
@@ -281,6 +330,25 @@ def _options(
     pass
 
 
+# How the options of Python functions, which errors name, are called here.
+OPTIONS = {
+    r'missing="?(drop|state)"?': r"--missing \1",
+    r"sep=('[^']*'|\S+)": r"--sep \1",
+    r"max_states=(\d+)": r"--max-states \1",
+    r"\bna_values=": "--na",
+    r"\bleave_out=": "--leave-out",
+    r"\bsample_weight=": "--weights",
+    r'table_format must be None or "benchpress"': '--format must be "benchpress"',
+}
+
+
+def _as_option(message: str) -> str:
+    """Return an error message with the options of the command line in place of those of Python."""
+    for python, option in OPTIONS.items():
+        message = re.sub(python, option, message)
+    return message
+
+
 def _show_note(message: Warning | str, category: type[Warning], *args: Any, **kwargs: Any) -> None:
     """Print a warning as a note, without the line of code that it came from."""
     print(f"note: {message}", file=sys.stderr)
@@ -294,7 +362,7 @@ def main() -> None:
             warnings.showwarning = _show_note
             app()
     except CslearnError as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(f"error: {_as_option(str(error))}", file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt:
         print("interrupted: nothing was written", file=sys.stderr)

@@ -103,7 +103,7 @@ def _print_learned(console: Console, learner: CStreeLearner) -> None:
     edges = sum(map(len, tree.parents.values()))
     _say(
         console,
-        f"{len(tree.order)} variables, {edges} dependences, {tree.n_stages} stages,"
+        f"{len(tree.order)} variables, {edges} {'dependence' if edges == 1 else 'dependences'}, {tree.n_stages} stages,"
         f" {tree.n_free_parameters} free parameters",
     )
     console.print()
@@ -122,6 +122,7 @@ def print_fit(learner: CStreeLearner, table: Table, output: Path) -> None:
     console = _console()
     _say(console, f"Learned from {table.n:,} rows:")
     _print_learned(console, learner)
+    _say(console, "Dependences point along the best order found; the data may fit other directions as well.")
     if learner.candidates_.dropped:
         _say(console, learner.candidates_.describe())
     if table.constant:
@@ -156,8 +157,9 @@ def print_demo(learner: CStreeLearner, truth: CStree, data: pd.DataFrame) -> Non
     divergence = kl_divergence(truth, learner.cstree_)
     _say(
         console,
-        f"The data were drawn from a known model; the learned one is {float(divergence):.5f} nats away from it.",
+        f"The data were drawn from a known model: D(known || learned) = {float(divergence):.5f} nats.",
     )
+    _say(console, "(It has stages of three context variables, which a context bound of two cannot tell apart.)")
     console.print()
     _say(console, "Next, on a table of your own:")
     _say(console, "  cslearn estimate data.csv          how long it will take")
@@ -194,7 +196,7 @@ def print_estimate(cost: Cost) -> None:
         f"sampling orders       {_duration(cost.order_seconds)} for {cost.n_chains} chains of"
         f" {cost.n_iter:,} moves, {1 / cost.move_seconds:,.0f} moves a second",
     )
-    _say(console, f"memory                {cost.memory_bytes / 2**20:,.0f} MB")
+    _say(console, f"memory                {max(cost.memory_bytes / 2**20, 1):,.0f} MB")
     _say(console, f"all together          {_duration(cost.seconds)}; {cost.dominated_by} takes most of it")
 
 

@@ -7,7 +7,7 @@ from functools import cached_property
 from math import inf
 from os import PathLike
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,6 +18,7 @@ from cslearn.cstree.parameters import Method, estimate
 from cslearn.data import Table, as_table
 from cslearn.errors import InputError
 from cslearn.stagings import Context, Staging
+from cslearn.stagings.types import frozen
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -82,6 +83,12 @@ class CStree:
     array([-0.408])
     """
 
+    order: tuple[str, ...]
+    variables: tuple[str, ...]
+    states: Mapping[str, tuple[Any, ...]]
+    stagings: Mapping[str, Staging]
+    parameters: Mapping[str, Floats] | None
+
     def __init__(
         self,
         order: Sequence[str],
@@ -90,11 +97,8 @@ class CStree:
         *,
         states: Mapping[str, Sequence[Any]],
     ) -> None:
-        self.order = tuple(order)
-        self.states: Mapping[str, tuple[Any, ...]] = MappingProxyType(
-            {v: tuple(x.item() if isinstance(x, np.generic) else x for x in s) for v, s in states.items()}
-        )
-        self.variables = tuple(self.states)
+        labels = {v: tuple(x.item() if isinstance(x, np.generic) else x for x in s) for v, s in states.items()}
+        self._set(order=tuple(order), states=MappingProxyType(labels), variables=tuple(labels))
         _check_order_and_states(self.order, self.states)
         unknown = set(stagings).difference(self.order)
         if unknown:
@@ -118,13 +122,18 @@ class CStree:
                     raise InputError(f"the staging of {variable!r}: {error}") from None
             if parameters is not None:
                 aligned[variable] = self._aligned(variable, parameters, list(given), checked[variable])
-        self.stagings: Mapping[str, Staging] = MappingProxyType(checked)
-        self.parameters: Mapping[str, Floats] | None = None
+        self._set(stagings=MappingProxyType(checked), parameters=None)
         if parameters is not None:
             unknown = set(parameters).difference(self.order)
             if unknown:
                 raise InputError(f"there are parameters for {_names(unknown)}, which are not in the order")
-            self.parameters = MappingProxyType(aligned)
+            self._set(parameters=MappingProxyType(aligned))
+
+    def _set(self, **attributes: object) -> None:
+        for name, value in attributes.items():
+            object.__setattr__(self, name, value)
+
+    __setattr__ = frozen
 
     def _aligned(
         self, variable: str, parameters: Mapping[str, ArrayLike], given: list[Context], staging: Staging
@@ -349,9 +358,14 @@ class CStree:
             raise InputError("this CStree has no parameters: estimate them with tree.fit_parameters(data)")
         return self.parameters
 
-    def encode(self, data: Any) -> Table:
-        """Return `data` as a table with the variables and states of the model."""
-        return as_table(data, variables=self.variables, states=dict(self.states))
+    def encode(self, data: Any, **options: Any) -> Table:
+        """Return `data` as a table with the variables and states of the model.
+
+        Missing cells of variables that have the state ``"missing"`` are in that state; `options` are those of
+        :func:`cslearn.data.as_table`.
+        """
+        missing: Literal["error", "state"] = "state" if any("missing" in s for s in self.states.values()) else "error"
+        return as_table(data, variables=self.variables, states=dict(self.states), **{"missing": missing, **options})
 
     def log_prob(self, data: Any) -> Floats:
         """Return the log-probability of every row.

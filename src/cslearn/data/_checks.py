@@ -48,18 +48,18 @@ def check_categorical(name: str, labels: Sequence[State], present: int, max_stat
     if (fractions and (distinct > _FRACTION_STATES or unique)) or (numeric and distinct > max_states and not unique):
         raise InputError(
             f"Column {name!r} holds numbers with {distinct:,} different values. Cut it into bins with "
-            "cslearn.data.discretize, or leave it out (variables=). If each number is a state of its own, "
+            "cslearn.data.discretize, or leave it out (leave_out=). If each number is a state of its own, "
             "say so by states= or by a pandas Categorical."
         )
     if unique or (distinct > max_states and not numeric and distinct >= _NEARLY_UNIQUE * present):
         measurement = " If it is a measurement, cut it into bins with cslearn.data.discretize." if numeric else ""
         raise InputError(
             f"Column {name!r} looks like an identifier: {distinct:,} different values in {present:,} rows. "
-            f"Drop the column, or choose the others by variables=.{measurement} If it is meant as a "
+            f"Leave the column out (leave_out=).{measurement} If it is meant as a "
             "variable, give its states by states= or by a pandas Categorical."
         )
     if distinct > max_states:
         raise InputError(
             f"Column {name!r} has {distinct:,} states, more than max_states={max_states}. Group rare states, "
-            f"leave the column out (variables=), or pass max_states={distinct}."
+            f"leave the column out (leave_out=), or pass max_states={distinct}."
         )

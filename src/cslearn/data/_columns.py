@@ -89,7 +89,7 @@ def column_of_series(name: str, series: pd.Series[Any]) -> Column:
     except (TypeError, ValueError, NotImplementedError) as error:
         raise InputError(
             f"Column {name!r} of type {dtype} cannot be read as categorical data. "
-            "Turn its cells into numbers or strings, or leave the column out (variables=)."
+            "Turn its cells into numbers or strings, or leave the column out (leave_out=)."
         ) from error
     return make_column(name, codes, [to_label(value) for value in values])
 
@@ -130,7 +130,7 @@ def _column_of_mixed_cells(name: str, array: NDArray[Any]) -> Column:
         except TypeError:
             raise InputError(
                 f"Column {name!r}, row {row + 1}: a cell of type {type(cell).__name__} cannot be a state. "
-                "Turn the cells into numbers or strings, or leave the column out (variables=)."
+                "Turn the cells into numbers or strings, or leave the column out (leave_out=)."
             ) from None
         codes[row] = positions.setdefault(state_key(to_label(cell)), len(positions))
     return make_column(name, codes, [label for _, label in positions])

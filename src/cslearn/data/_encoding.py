@@ -60,7 +60,7 @@ def complete_rows(columns: Sequence[Column], n: int) -> NDArray[np.intp]:
         worst = max(columns, key=lambda column: int(np.count_nonzero(column.codes < 0)))
         raise InputError(
             f'Every row has a missing cell, so missing="drop" leaves none. Column {worst.name!r} has the '
-            'most: leave it out (variables=), or pass missing="state".'
+            'most: leave it out (leave_out=), or pass missing="state".'
         )
     return np.flatnonzero(complete)
 

@@ -49,7 +49,7 @@ def open_source(
         raise InputError("A polars LazyFrame has no data yet. Call its collect() first.")
     if hasattr(source, "toarray"):
         raise InputError("Sparse data are not supported: a table of states has no zeros to leave out. Use X.toarray().")
-    if hasattr(source, "__array__") and np.ndim(source) == 2:
+    if hasattr(source, "__array__") and np.asarray(source).ndim == 2:
         return _open_array(np.asarray(source), array_names)
     raise InputError(
         f"Data of type {kinds[0]} cannot be read. Give a pandas or polars DataFrame, a pyarrow Table, "

@@ -29,6 +29,7 @@ def as_table(
     source: Any,
     *,
     variables: Sequence[str] | None = None,
+    leave_out: Collection[str] = (),
     states: Mapping[str, Sequence[Any]] | None = None,
     sample_weight: ArrayLike | str | None = None,
     missing: Literal["error", "drop", "state"] = "error",
@@ -51,6 +52,8 @@ def as_table(
         .parquet file. A Table is returned as it is unless an option changes it.
     variables : sequence of str, optional
         Which columns to use, in this order. For an array without names: the names of all its columns.
+    leave_out : collection of str
+        Columns that are no variables, such as an identifier.
     states : mapping from str to sequence, optional
         The states of some variables, in their order, observed or not. A cell matches a state that equals it
         (``1.0`` equals ``1``, but ``True`` does not), and otherwise one that is written alike, such as the
@@ -115,7 +118,7 @@ def as_table(
     tokens = [na_values] if isinstance(na_values, str) else na_values
     data = open_source(source, array_names=wanted, sep=sep, na_values=tokens)
     weight_name = sample_weight if isinstance(sample_weight, str) else None
-    names = _choose(data, wanted, weight_name)
+    names = _choose(data, wanted, weight_name, [leave_out] if isinstance(leave_out, str) else leave_out)
     if wanted is None:
         _check_known(given, names, "states=")
     if isinstance(source, Table) and sample_weight is None and _unchanged(source, names, given):
@@ -168,7 +171,8 @@ def _read_format(source: Any, table_format: str) -> Table:
     return read_benchpress(source)
 
 
-def _choose(data: Source, wanted: list[str] | None, weight_name: str | None) -> list[str]:
+def _choose(data: Source, wanted: list[str] | None, weight_name: str | None, leave_out: Collection[str]) -> list[str]:
+    _check_known(leave_out, data.names, "leave_out=")
     if weight_name is not None:
         _check_known([weight_name], data.names, "sample_weight=")
     if wanted is not None:
@@ -176,9 +180,9 @@ def _choose(data: Source, wanted: list[str] | None, weight_name: str | None) -> 
         repeated = sorted({repr(name) for name in wanted if wanted.count(name) > 1})
         if repeated:
             raise InputError(f"variables= names {', '.join(repeated)} more than once.")
-    names = [name for name in wanted or data.names if name != weight_name]
+    names = [name for name in wanted or data.names if name != weight_name and name not in leave_out]
     if not names:
-        raise InputError(f"There is no column beside the weights {weight_name!r}. At least one is needed.")
+        raise InputError("There is no column left beside the weights and those left out. At least one is needed.")
     return names
 
 

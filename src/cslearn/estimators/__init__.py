@@ -1,5 +1,5 @@
 """The scikit-learn front: the learner."""
 
-from cslearn.estimators.learner import CStreeLearner
+from cslearn.estimators.learner import CStreeLearner, SupportedRelation
 
-__all__ = ["CStreeLearner"]
+__all__ = ["CStreeLearner", "SupportedRelation"]

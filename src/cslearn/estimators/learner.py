@@ -64,7 +64,7 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         ``"grasp"`` need the extra ``cslearn[phase1]``.
     alpha : int, optional
         Bound on the number of candidates of a variable; the best-scoring ones are kept.
-    prior : {"sparse", "uniform"}
+    prior : {"sparse", "uniform"} or Prior
         Prior over the stagings of a variable given the order; see :mod:`cslearn.priors`.
     ess : float
         Equivalent sample size of the Dirichlet priors.
@@ -254,9 +254,9 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
             )
         return self.cstree_.log_prob(X)
 
-    def score(self, X: Any, y: Any = None) -> float:
-        """Return the mean log-probability of the rows of `X` under the learned model; larger is better."""
-        return float(np.mean(self.score_samples(X)))
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Return the (weighted) mean log-probability of the rows of `X` under the learned model; larger is better."""
+        return float(np.average(self.score_samples(X), weights=sample_weight))
 
     def __sklearn_tags__(self) -> Any:
         """Tell scikit-learn what data the learner takes."""

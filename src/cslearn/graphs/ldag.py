@@ -64,6 +64,7 @@ class LDAG:
         if not nx.is_directed_acyclic_graph(self.graph):
             cycle = " -> ".join(str(edge[0]) for edge in nx.find_cycle(self.graph))
             raise InputError(f"the graph of an LDAG has no cycles, but this one has {cycle} -> ...")
+        nx.freeze(self.graph)
         checked = {edge: tuple(Context(context) for context in contexts) for edge, contexts in labels.items()}
         for edge, contexts in checked.items():
             self._check_label(edge, contexts)

@@ -25,6 +25,11 @@ State = Hashable
 Scope = Mapping[Any, Sequence[Any]]
 
 
+def frozen(self: object, name: str, value: object) -> None:
+    """Refuse to change an immutable value; for use as ``__setattr__``."""
+    raise AttributeError(f"a {type(self).__name__} cannot be changed: make another one")
+
+
 class Context(Mapping[Any, Any]):
     """A partial assignment ``x_S``: some variables and one state of each.
 
@@ -50,14 +55,19 @@ class Context(Mapping[Any, Any]):
 
     __slots__ = ("_assignment", "_hash")
 
+    _assignment: dict[Any, Any]
+    _hash: int
+
     def __init__(self, assignment: Mapping[Any, Any] | Iterable[tuple[Any, Any]] = ()) -> None:
         pairs = list(assignment.items() if isinstance(assignment, Mapping) else assignment)
-        self._assignment: dict[Any, Any] = dict(pairs)
+        object.__setattr__(self, "_assignment", dict(pairs))
         if len(self._assignment) != len(pairs):
             names = [variable for variable, _ in pairs]
             twice = next(name for name in names if names.count(name) > 1)
             raise InputError(f"a context gives one state to a variable, but {twice!r} is assigned twice")
-        self._hash = hash(frozenset(pairs))
+        object.__setattr__(self, "_hash", hash(frozenset(pairs)))
+
+    __setattr__ = frozen
 
     def __getitem__(self, variable: Any) -> Any:
         return self._assignment[variable]
@@ -190,8 +200,10 @@ class Staging:
         self._set(full_scope, given)
 
     def _set(self, scope: Scope, contexts: Iterable[Context]) -> None:
-        self.scope = scope
-        self.contexts = _canonical(scope, list(contexts))
+        object.__setattr__(self, "scope", scope)
+        object.__setattr__(self, "contexts", _canonical(scope, list(contexts)))
+
+    __setattr__ = frozen
 
     @classmethod
     def trusted(cls, scope: Scope, contexts: Iterable[Context]) -> Staging:

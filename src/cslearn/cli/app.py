@@ -152,12 +152,6 @@ def fit(
     from cslearn.cli.text import fit_document, print_fit
     from cslearn.estimators import CStreeLearner
 
-    if output is None:
-        output = Path("model.json")
-        if output.exists():
-            raise InputError("there is a model.json here already: name the file to write with -o")
-    if not output.parent.is_dir() or output.is_dir():
-        raise InputError(f"cannot write {output}: give the name of a file in a directory that is there")
     table = _table(
         data,
         sep=sep,
@@ -168,6 +162,12 @@ def fit(
         max_states=max_states,
         table_format=table_format,
     )
+    if output is None:
+        output = Path("model.json")
+        if output.exists():
+            raise InputError("there is a model.json here already: name the file to write with -o")
+    if not output.parent.is_dir() or output.is_dir():
+        raise InputError(f"cannot write {output}: give the name of a file in a directory that is there")
     with fit_progress() as callback:
         learner = CStreeLearner(
             beta=beta,

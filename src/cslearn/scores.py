@@ -179,14 +179,13 @@ class Scores:
         positions in the candidate set of `i`; what lies beyond the size of that set, or beyond the cardinality of
         ``k``, is not to be read.
         """
-        from cslearn._kernels.contexts import score_contexts
+        from cslearn._kernels.contexts import count_pairs, pack, score_contexts, score_packed
 
-        table = self.table.collapse()
+        table = self.table if self.table.weights is None else self.table.collapse()
         cards = np.array(table.cards, dtype=np.int64)
-        whole = table.weights is None or bool(np.all(table.weights == np.floor(table.weights)))
-        weights = np.empty(0) if table.weights is None else table.weights
         sizes = sorted({int(d) for d in cards if d > 1})
         products = np.array(sorted({*sizes, *(a * b for a in sizes for b in sizes)}), dtype=np.int64)
+        whole = table.weights is None or bool(np.all(table.weights == np.floor(table.weights)))
         look_up = whole and 2 * len(products) * (table.total_weight + 1) <= LOOK_UP_LIMIT
         log_gammas = {
             d: _log_gamma_tables(int(table.total_weight), self.ess, products, d) if look_up else np.empty((0, 0, 0))
@@ -196,17 +195,22 @@ class Scores:
         stop = np.array([log_marginal_likelihood(stage_counts(table, i, [()])[0], self.ess) for i in range(p)])
         single = np.zeros((p, m, d) if self.beta >= 1 else (p, 0, d))
         pair = np.zeros((p, m, m, d) if self.beta >= 2 else (p, 0, 0, d))
+        if not self.beta:
+            return stop, single, pair
 
-        def fill(i: int) -> None:
-            columns = self.candidates[i]
+        def common(i: int) -> tuple[Any, ...]:
             look_ups = log_gammas[table.cards[i]]
-            score_contexts(
-                table.codes, weights, cards, i, columns, self.ess, look_ups, products, self.beta, single[i], pair[i]
-            )
+            return cards, i, self.candidates[i], self.ess, look_ups, products, self.beta, single[i], pair[i]
 
-        if self.beta:
-            with ThreadPoolExecutor(n_threads(self.n_jobs)) as pool:
-                list(pool.map(fill, range(p)))
+        with ThreadPoolExecutor(n_threads(self.n_jobs)) as pool:
+            if table.weights is not None:
+                list(pool.map(lambda i: score_contexts(table.codes, table.weights, *common(i)), range(p)))
+            else:
+                starts = np.concatenate([[0], np.cumsum(cards)[:-1]])
+                words = pack(table.codes, cards, starts)
+                pairs = np.zeros((len(words), len(words)), dtype=np.int64)
+                list(pool.map(lambda i: count_pairs(words, starts[i], starts[i] + cards[i], pairs), range(p)))
+                list(pool.map(lambda i: score_packed(words, starts, pairs, table.codes, *common(i)), range(p)))
         return stop, single, pair
 
     def level_weights(self, target: int, level: NDArray[np.intp]) -> LevelWeights:

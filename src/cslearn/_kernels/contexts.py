@@ -8,8 +8,8 @@ from numba.extending import intrinsic
 
 __all__ = ["count_pairs", "pack", "score_contexts", "score_packed"]
 
-# Counting a triple by bits takes a popcount for each 64 rows and each cell that is not in the first state of a variable,
-# counting it row by row an increment for each row. Below this number of cells bits are faster.
+# Counting a triple by bits takes a popcount for each 64 rows and each cell in which no variable is in its first state,
+# counting it row by row an increment for each row. Up to this number of cells bits are faster.
 CELLS_BY_BITS = 100
 
 

@@ -82,10 +82,36 @@ def log_z(rows, weights, cards, target, context, ess):
     return score + sum(lgamma(a_cell + c) - lgamma(a_cell) for c in counts)
 
 
+def tree_prior(cards, level, staging, root=0.7, split=0.2, same=0.2):
+    """Probability that the tree prior draws a staging: the sum over the ways in which it can."""
+    m = len(level)
+    if staging == [{}]:
+        return 1 - root if m else 1.0
+    total = 0.0
+    for k in level:
+        if not all(k in context for context in staging):
+            continue
+        others = [{v for c in staging if c[k] == x for v in c if v != k} for x in range(cards[k])]
+        if any(len(variables) > 1 for variables in others):
+            continue
+        chance = 1.0
+        for variables in others:
+            if m > 1:
+                chance *= split / (m - 1) if variables else 1 - split
+        if m > 1:
+            chance *= 1 - same
+            if others[0] and all(variables == others[0] for variables in others):
+                chance += same / (m - 1)
+        total += root / m * chance
+    return total
+
+
 def log_prior_weight(prior, cards, level, staging):
     """Unnormalised log prior of a staging of a level of candidates."""
     if prior == "uniform":
         return 0.0
+    if prior == "tree":
+        return log(tree_prior(cards, level, staging))
     return sum(-log(comb(len(level), len(c))) / prod(cards[v] for v in c) for c in staging)
 
 

@@ -115,7 +115,7 @@ def test_a_learned_dag_can_be_given():
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ("screening", 'candidates must be "all", "pc", "grasp", .* not \'screening\''),
+        ("screening", 'candidates must be "auto", "all", "screen", .* not \'screening\''),
         (
             nx.DiGraph([("v0", "w")]),
             "graph of candidates has the nodes 'w', but the variables are 'v0', 'v1', 'v2', 'v3'",

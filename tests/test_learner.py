@@ -24,7 +24,7 @@ QUICK = {"n_iter": 300, "random_state": 0}
 
 
 # ---------------------------------------------------------------- exactness
-@pytest.mark.parametrize("prior", ["uniform", "sparse"])
+@pytest.mark.parametrize("prior", ["uniform", "sparse", "tree"])
 @pytest.mark.parametrize("cards", [[2, 3, 2], [3, 2, 2, 2]])
 def test_small_problems_are_solved_exactly(prior, cards):
     """All orders and all stagings, listed one by one."""
@@ -42,7 +42,7 @@ def test_small_problems_are_solved_exactly(prior, cards):
         order: sum(naive.log_sum(v for v, _ in terms[t, frozenset(order[:i])]) for i, t in enumerate(order))
         for order in permutations(range(table.p))
     }
-    learner = CStreeLearner(prior=prior, **QUICK).fit(table)
+    learner = CStreeLearner(prior=prior, ess=1.0, **QUICK).fit(table)
     found = tuple(table.variables.index(v) for v in learner.order_)
     constant = sum(np.log(np.arange(1, table.p + 1)))
     assert isclose(scores[found], max(scores.values()), rel_tol=1e-12)
@@ -55,11 +55,11 @@ def test_the_learned_model_is_consistent():
     tree = random_cstree([2, 3, 2, 4, 2], random_state=1)
     data = tree.sample(500, random_state=2)
     learner = CStreeLearner(**QUICK).fit(data)
-    scores = Scores(data, prior=learner.prior)
+    scores = Scores(data, prior=learner.prior, ess=learner.ess)
     assert learner.cstree_.order == learner.order_
     assert isclose(learner.log_order_score_, scores.order_score(learner.order_), rel_tol=1e-9)
     assert isclose(learner.log_score_, scores.cstree_score(learner.cstree_), rel_tol=1e-9)
-    assert learner.cstree_.fit_parameters(data) == learner.cstree_
+    assert learner.cstree_.fit_parameters(data, ess=learner.ess) == learner.cstree_
     assert set(learner.timings_) == {"data", "candidates", "scores", "orders", "stagings", "parameters"}
     assert learner.posterior_.best.best_log_score == learner.log_order_score_
     assert learner.n_iter_ == 600
@@ -102,6 +102,12 @@ def test_candidates_of_phase_1(method):
     assert ("exposed" in learner.candidates_.sets["carrier"]) or ("carrier" in learner.candidates_.sets["exposed"])
 
 
+def test_candidates_from_the_skeleton():
+    data = chickenpox_model().sample(1000, random_state=0)
+    sets = CStreeLearner(candidates="pc", from_graph="skeleton", level=0.01, **QUICK).fit(data).candidates_.sets
+    assert all(v in sets[u] for v in sets for u in sets[v])
+
+
 def test_candidates_of_the_users():
     data = chickenpox_model().sample(1000, random_state=0)
     tree = CStreeLearner(candidates=nx.DiGraph([("exposed", "carrier")]), **QUICK).fit(data).cstree_
@@ -128,7 +134,7 @@ def test_relations_come_with_their_evidence():
     top = next(r for r in learner.relations_ if r.relation.target == "exposed")
     assert str(top.relation) == "exposed _||_ background | diagnosis=yes"
     assert top.n_rows == (data["diagnosis"] == "yes").sum()
-    scores = Scores(data)
+    scores = Scores(data, ess=learner.ess)
     whole = scores.log_z("exposed", {"diagnosis": "yes"})
     split = sum(scores.log_z("exposed", {"diagnosis": "yes", "background": b}) for b in ("rural", "urban"))
     assert isclose(top.log_bayes_factor, whole - split, rel_tol=1e-9)

@@ -20,7 +20,7 @@ from cslearn.orders.chains import random_order
 from cslearn.scores import Scores
 from problems import random_table, rows_of, tables
 
-PRIORS = ["uniform", "sparse"]
+PRIORS = ["uniform", "sparse", "tree"]
 
 
 def names(table, order):
@@ -146,11 +146,12 @@ def test_long_runs_do_not_drift():
 @pytest.mark.parametrize(
     "cards", [[2] * 20, [2, 3, 4, 2, 3] * 3, [2, 1, 2, 2, 1, 2, 2, 2]], ids=["binary", "mixed", "constant"]
 )
+@pytest.mark.parametrize("prior", ["sparse", "tree"])
 @pytest.mark.parametrize("n", [100, 1000, 20_000])
-def test_scores_are_kept_for_strong_and_weak_dependence(cards, n):
+def test_scores_are_kept_for_strong_and_weak_dependence(cards, n, prior):
     """Few rows stay within the range of a double, many pass it; greedy moves make strong parents leave levels."""
     tree = random_cstree(cards, concentration=0.3, random_state=4)
-    problem = order_problem(Scores(tree.sample_table(n, random_state=5), prior="sparse"))
+    problem = order_problem(Scores(tree.sample_table(n, random_state=5), prior=prior))
     if len(cards) == 20:
         assert problem.light.any() == (n < 20_000)
     state, fresh, p = new_state(problem), new_state(problem), len(cards)
@@ -162,7 +163,7 @@ def test_scores_are_kept_for_strong_and_weak_dependence(cards, n):
             relocation.run(problem, state, rng.random((1, 2)), greedy, *nothing)
             relocation.set_order(problem, fresh, state.order.copy())
             assert np.allclose(state.score, fresh.score, rtol=1e-10, atol=1e-9)
-    scores = Scores(tree.sample_table(n, random_state=5), prior="sparse")
+    scores = Scores(tree.sample_table(n, random_state=5), prior=prior)
     named = [f"X{v + 1}" for v in state.order]
     assert isclose(state.score.sum() - lgamma(p + 1), scores.order_score(named), rel_tol=1e-10)
 

@@ -48,7 +48,7 @@ def test_a_context_without_data_scores_zero():
     table=tables(),
     beta=st.integers(0, 2),
     ess=st.sampled_from([0.5, 1.0, 4.0]),
-    prior=st.sampled_from(["uniform", "sparse"]),
+    prior=st.sampled_from(["uniform", "sparse", "tree"]),
     data=st.data(),
 )
 def test_local_order_scores_equal_the_sum_over_all_stagings(table, beta, ess, prior, data):
@@ -68,7 +68,7 @@ def test_local_order_scores_equal_the_sum_over_all_stagings(table, beta, ess, pr
     assert close(scores.staging_score(name, staging), best)
 
 
-@pytest.mark.parametrize("prior", PRIORS)
+@pytest.mark.parametrize("prior", list(PRIORS))
 def test_the_prior_sums_to_one_over_the_stagings_of_a_level(prior):
     cards = np.array([2, 3, 2])
     table = Table(np.zeros((0, 4), dtype=int), ["a", "b", "c", "t"], [range(d) for d in (2, 3, 2, 2)])
@@ -80,10 +80,22 @@ def test_the_prior_sums_to_one_over_the_stagings_of_a_level(prior):
 
 
 def test_the_sparse_prior_weighs_a_full_split_by_the_number_of_parent_sets():
-    prior, m = PRIORS["sparse"], 10
     split = Staging.full_split([2, 3, 4], [1, 2])
-    weight = sum(prior.log_weight(m, len(stage.context), float(stage.share)) for stage in split.stages)
-    assert close(weight, -log(45))
+    assert close(PRIORS["sparse"].log_weight(split, 10), -log(45))
+    assert close(PRIORS["sparse"].log_weight(Staging.full_split([2, 3, 4], [0]), 10), -log(10))
+    assert PRIORS["sparse"].log_weight(Staging([2, 3, 4], [{}]), 10) == 0.0
+
+
+@pytest.mark.parametrize("cards", [[2], [2, 3], [2, 2, 3], [3, 2, 2, 2]])
+def test_the_tree_prior_is_a_distribution_without_normalising(cards):
+    total = sum(naive.tree_prior(cards, range(len(cards)), s) for s in naive.stagings(cards, 2))
+    assert close(total, 1.0)
+    assert close(PRIORS["tree"].log_normaliser(np.array(cards), 2), 0.0)
+    for staging in listing(cards, 2):
+        plain = [dict(context) for context in staging]
+        assert close(
+            PRIORS["tree"].log_weight(staging, len(cards)), log(naive.tree_prior(cards, range(len(cards)), plain))
+        )
 
 
 @given(table=tables(min_p=2), data=st.data())
@@ -98,7 +110,7 @@ def test_a_full_split_scores_as_the_bdeu_family(table, data):
     assert close(score, naive.bdeu_family(rows, weights, table.cards, target, sorted(parents), 2.0))
 
 
-@given(table=tables(min_p=2, max_p=3), prior=st.sampled_from(["uniform", "sparse"]))
+@given(table=tables(min_p=2, max_p=3), prior=st.sampled_from(["uniform", "sparse", "tree"]))
 def test_the_order_score_is_the_sum_over_all_cstrees_with_that_order(table, prior):
     rows, weights = rows_of(table)
     order = table.variables[::-1]
@@ -223,7 +235,7 @@ def test_looked_up_and_computed_log_gammas_agree(monkeypatch):
     [
         ({"ess": 0}, "ess, the equivalent sample size"),
         ({"beta": 3}, "beta 0, 1 and 2, not 3"),
-        ({"prior": "flat"}, "no prior 'flat'; choose one of 'uniform', 'sparse'"),
+        ({"prior": "flat"}, "no prior 'flat'; choose one of 'tree', 'sparse', 'uniform'"),
         ({"candidates": {"v0": ["v9"]}}, "no variable 'v9'"),
         ({"candidates": {"v9": ["v0"]}}, "no variable 'v9'"),
     ],

@@ -79,8 +79,8 @@ class Scores:
         Context bound of the stagings that local order scores sum over: 0, 1 or 2.
     ess : float
         Equivalent sample size of the Dirichlet priors.
-    prior : {"uniform", "sparse"} or Prior
-        Prior over the stagings of a level.
+    prior : {"uniform", "sparse", "tree"} or Prior
+        Prior over the stagings of a level; see :mod:`cslearn.priors`.
     candidates : mapping of variable to iterable of variables, optional
         The candidate set of each variable; all other variables by default.
     n_jobs : int, optional
@@ -222,11 +222,19 @@ class Scores:
         cards = np.array(self.table.cards, dtype=np.intp)[self.candidates[target][level]]
         prior = self.prior.level_weights(cards, self.beta)
         d = int(cards.max(initial=1))
+        splits = full = None
+        if prior.pair is not None:
+            splits = pair[np.ix_(level, level, np.arange(d))].transpose(1, 2, 0)
+            if prior.extra is not None:
+                exists = np.arange(d)[:, None] < cards[:, None, None]
+                full = np.where(exists, splits, 0.0).sum(axis=1) + prior.extra
+            splits = splits + prior.pair
         return LevelWeights(
             cards,
             float(stop) + prior.stop,
             None if prior.single is None else single[level, :d] + prior.single,
-            None if prior.pair is None else pair[np.ix_(level, level, np.arange(d))].transpose(1, 2, 0) + prior.pair,
+            splits,
+            full,
         )
 
     # ------------------------------------------------------------------ stagings, orders, CStrees
@@ -270,9 +278,7 @@ class Scores:
         if staging.bound > self.beta or not names.issuperset(staging.context_variables):
             return -inf
         cards = np.array([self.table.cards[self._column(name)] for name in names], dtype=np.intp)
-        prior = fsum(
-            self.prior.log_weight(len(level), len(stage.context), float(stage.share)) for stage in staging.stages
-        )
+        prior = self.prior.log_weight(staging, len(level))
         likelihood = fsum(self._stage_scores(target, staging.contexts))
         return prior + likelihood - self.prior.log_normaliser(cards, self.beta)
 

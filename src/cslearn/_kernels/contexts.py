@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit, types
 from numba.extending import intrinsic
 
-__all__ = ["count_pairs", "pack", "score_contexts", "score_packed"]
+__all__ = ["count_pairs", "count_within", "pack", "score_contexts", "score_packed"]
 
 # Counting a triple by bits takes a popcount for each 64 rows and each cell in which no variable is in its first state,
 # counting it row by row an increment for each row. Up to this number of cells bits are faster.
@@ -115,6 +115,20 @@ def count_pairs(words, first, last, counts):
             for word in range(words.shape[1]):
                 number += _popcount(words[a, word] & words[b, word])
             counts[a, b] = number
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def count_within(words, of_target, mask, counts):
+    """Fill `counts` with the number of rows in `mask` that are in each state and in each state of a target."""
+    joined = np.empty_like(mask)
+    for z in range(counts.shape[1]):
+        for word in range(len(mask)):
+            joined[word] = mask[word] & words[of_target + z, word]
+        for a in range(words.shape[0]):
+            number = 0
+            for word in range(len(mask)):
+                number += _popcount(words[a, word] & joined[word])
+            counts[a, z] = number
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

@@ -39,7 +39,7 @@ STOP = 0.5
 #   columns[i, k]            the candidates of i, of which there are n_candidates[i]; place[i, column] finds them again
 #   kind[column]             cardinalities that are equal are of one kind
 #   weights[m, kind]         the prior's weights in a level of m variables, of a stop and of a split at a root's state
-#   whole[m], both[m]        ... of the whole level, and of a full split on a pair
+#   whole[m], both[m]        ... of the whole level, and of a full split on a pair beyond its two trees (or less than 0)
 #   norm[m, kind], log_norm  the term of a root in the normaliser, relative to a number with that logarithm
 #   light[i]                 whether target i needs no exponents and has binary candidates only
 #   before[i, j]             whether i must come before j
@@ -153,7 +153,7 @@ def log_score(problem, i, state, row, v, sign):
     beta, size, d, wide = problem.beta, state.size[row], problem.width, members.shape[1]
     of_v, of_row = (i * wide + v) * wide, row * wide
     m = size + sign
-    half = 0.5 * problem.both[m]
+    both = problem.both[m]
     total, total_e = problem.whole[m], np.int64(0)
     nothing = np.int64(-1)
 
@@ -162,7 +162,7 @@ def log_score(problem, i, state, row, v, sign):
     if problem.light[i]:
         kind = problem.norm.shape[1] - 1
         stop, split = stop_weights[m, kind], split_weights[m, kind]
-        # A full split on a pair is reached from both its roots: half of it is taken off each.
+        # A full split on a pair is reached from both its roots; the prior may add to it or take half of it off each.
         for t in range(number if sign >= 0 else 0):
             k = members[row, t] if t < size else v
             at = of_row + k
@@ -172,7 +172,7 @@ def log_score(problem, i, state, row, v, sign):
                 twice += pair[2 * there] * pair[2 * there + 1]
                 first += pair[2 * there]
                 second += pair[2 * there + 1]
-            total += root[i, k] * ((stop + split * first) * (stop + split * second) - half * twice)
+            total += root[i, k] * ((stop + split * first) * (stop + split * second) + both * twice)
         for t in range(number if sign < 0 else 0):
             k = members[row, t]
             if k == v:
@@ -187,7 +187,7 @@ def log_score(problem, i, state, row, v, sign):
             second = sums[2 * at + 1] - pair[2 * there + 1]
             if second + STOP < SMALLEST_REST * sums[2 * at + 1]:
                 second, _ = _sum_of_splits(problem, i, state, row, v, k, nothing + 2)
-            total += root[i, k] * ((stop + split * first) * (stop + split * second) - half * twice)
+            total += root[i, k] * ((stop + split * first) * (stop + split * second) + both * twice)
     else:
         for t in range(number):
             k = members[row, t] if t < size else v
@@ -227,7 +227,7 @@ def log_score(problem, i, state, row, v, sign):
                         if _lost(rest, rest_e, twice, twice_e):
                             rest, rest_e = _sum_of_splits(problem, i, state, row, v, k, nothing)
                         twice, twice_e = rest, rest_e
-                value, value_e = _minus(value, value_e, half * twice, twice_e)
+                value, value_e = _plus(value, value_e, both * twice, twice_e)
             value, value_e = _normal(value * root[i, k], value_e + root_e[i, k])
             total, total_e = _plus(total, total_e, value, value_e)
 
@@ -236,7 +236,7 @@ def log_score(problem, i, state, row, v, sign):
     if beta > 0 and m > 0:
         log_norm = problem.log_norm[m]
         if beta >= 2:
-            norm -= 0.5 * m * (m - 1) * problem.both[m]
+            norm += m * (m - 1) * both
         norm *= exp(-log_norm)
         for kind in range(problem.norm.shape[1]):
             norm += state.kinds[row, kind] * problem.norm[m, kind]

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from cslearn._numerics import RandomState
 from cslearn.candidates.knowledge import Knowledge
+from cslearn.candidates.screen import Search, Sets, screen
 from cslearn.data import Table
 from cslearn.data._labels import listing
 from cslearn.errors import InputError
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CandidateSets", "candidate_sets"]
 
-Sets = dict[str, tuple[str, ...]]
+DEFAULT_MEMORY = 2.0 * 2**30
 _SHOWN = 10
 
 
@@ -37,7 +38,7 @@ class CandidateSets:
     dropped : dict of str to tuple of str
         What the bound alpha took away, for the variables that lost anything.
     method : str
-        Where the sets come from: ``all``, ``pc``, ``grasp``, ``graph``, ``mapping`` or ``matrix``.
+        Where the sets come from: ``all``, ``screen``, ``pc``, ``grasp``, ``graph``, ``mapping`` or ``matrix``.
     seconds : float
         How long it took; not compared.
     alpha : int or None
@@ -88,6 +89,8 @@ def candidate_sets(
     scores: Scores | None = None,
     level: float = 0.05,
     from_graph: Literal["cpdag", "skeleton"] = "cpdag",
+    max_memory: float = DEFAULT_MEMORY,
+    search: Search | None = None,
     random_state: RandomState = 0,
 ) -> CandidateSets:
     """Choose for each variable the others that may be its context variables.
@@ -100,6 +103,8 @@ def candidate_sets(
     table : Table
     candidates : str, networkx graph, mapping or matrix, default "all"
         ``"all"``: all other variables.
+        ``"screen"``: few at first, grown from what `search` meets; see :mod:`cslearn.candidates.screen`.
+        ``"auto"``: ``"all"`` if the tables of scores then fit into `max_memory`, otherwise ``"screen"``.
         ``"pc"``, ``"grasp"``: parents and undirected neighbours in the CPDAG that PC with the G-squared test, or GRaSP
         with the BDeu score, estimates on the codes; they need ``pip install "cslearn[phase1]"`` and a table without
         weights.
@@ -121,6 +126,11 @@ def candidate_sets(
     from_graph : {"cpdag", "skeleton"}
         For ``"pc"``, ``"grasp"`` and a DiGraph: ``"skeleton"`` takes all neighbours for candidates, whatever the
         direction of the edge, so that the order search may correct it.
+    max_memory : float
+        Only for ``"auto"``: bytes that the tables of scores may take.
+    search : callable, optional
+        Only for ``"screen"``, and ``"auto"`` where it comes to that: given candidate sets, returns the parents of each
+        variable in the best model that it finds.
     random_state : int, Generator, RandomState or None, default 0
         Seed of ``"grasp"``.
 
@@ -146,7 +156,16 @@ def candidate_sets(
     known = Knowledge.coerce(knowledge)
     known.check(table.variables)
     alpha = _check_alpha(alpha)
-    method, given = _given(table, candidates, level, from_graph == "skeleton", random_state)
+    if isinstance(candidates, str) and candidates == "auto":
+        candidates = "all" if memory_of_tables(table.p, table.p - 1, max(table.cards)) <= max_memory else "screen"
+    if isinstance(candidates, str) and candidates == "screen":
+        if search is None:
+            raise InputError('candidates="screen" needs search=, which CStreeLearner provides.')
+        ess = 1.0 if scores is None else scores.ess
+        method = "screen"
+        given: Mapping[str, Iterable[str]] = screen(table, search, knowledge=known, ess=ess)
+    else:
+        method, given = _given(table, candidates, level, from_graph == "skeleton", random_state)
     sets = _usable(table, given)
     if known:
         sets = _usable(table, known.restrict(sets))
@@ -154,6 +173,11 @@ def candidate_sets(
     if alpha is not None:
         sets, dropped = _bounded(table, sets, known, alpha, scores)
     return CandidateSets(sets, dropped, method, perf_counter() - start, alpha)
+
+
+def memory_of_tables(p: int, m: int, d: int, beta: int = 2) -> float:
+    """Return the bytes that the tables of scores and of the order search take, for `m` candidates of each variable."""
+    return 18.0 * p * m * d * (m if beta >= 2 else 1)
 
 
 def _given(
@@ -166,7 +190,8 @@ def _given(
             return "all", {name: set(names) for name in names}
         if candidates not in ("pc", "grasp"):
             raise InputError(
-                f'candidates must be "all", "pc", "grasp", a networkx graph, a mapping or a matrix, not {candidates!r}.'
+                'candidates must be "auto", "all", "screen", "pc", "grasp", a networkx graph, a mapping or a matrix,'
+                f" not {candidates!r}."
             )
         from cslearn.candidates.phase1 import estimate_candidates
 

@@ -29,14 +29,24 @@ app = typer.Typer(
 class Candidates(StrEnum):
     """Ways to select candidate context variables."""
 
+    auto = "auto"
     all = "all"
+    screen = "screen"
     pc = "pc"
     grasp = "grasp"
+
+
+class Graph(StrEnum):
+    """Which graph of phase 1 gives the candidates."""
+
+    cpdag = "cpdag"
+    skeleton = "skeleton"
 
 
 class PriorName(StrEnum):
     """Priors over stagings."""
 
+    tree = "tree"
     sparse = "sparse"
     uniform = "uniform"
 
@@ -68,6 +78,10 @@ MissingOption = Annotated[
 Weights = Annotated[str | None, typer.Option("--weights", metavar="COLUMN", help="The column of row weights.")]
 Beta = Annotated[int, typer.Option("--beta", help="Most context variables of a stage: 0, 1 or 2.")]
 CandidatesOption = Annotated[Candidates, typer.Option("--candidates", help="Who may be a context variable of whom.")]
+Level = Annotated[float, typer.Option("--level", help="Significance level of the tests of pc.")]
+FromGraph = Annotated[
+    Graph, typer.Option("--from-graph", help="Candidates from the CPDAG or its skeleton (pc, grasp).")
+]
 Alpha = Annotated[int | None, typer.Option("--alpha", help="Most candidates of a variable.")]
 KnowledgeFile = Annotated[
     Path | None, typer.Option("--knowledge", metavar="FILE", help="JSON with forbidden, required, tiers.")
@@ -128,10 +142,12 @@ def fit(
         typer.Option("--output", "-o", metavar="MODEL", help="Where to write the model.", show_default="model.json"),
     ] = None,
     beta: Beta = 2,
-    candidates: CandidatesOption = Candidates.all,
+    candidates: CandidatesOption = Candidates.auto,
     alpha: Alpha = None,
-    prior: Annotated[PriorName, typer.Option("--prior", help="Prior over stagings.")] = PriorName.sparse,
-    ess: Annotated[float, typer.Option("--ess", help="Equivalent sample size.")] = 1.0,
+    level: Level = 0.05,
+    from_graph: FromGraph = Graph.cpdag,
+    prior: Annotated[PriorName, typer.Option("--prior", help="Prior over stagings.")] = PriorName.tree,
+    ess: Annotated[float, typer.Option("--ess", help="Equivalent sample size.")] = 5.0,
     parameters: Annotated[Estimate, typer.Option("--parameters", help="How parameters are estimated.")] = Estimate.mean,
     n_iter: Iterations = None,
     n_chains: Chains = 2,
@@ -173,6 +189,8 @@ def fit(
             beta=beta,
             candidates=candidates.value,
             alpha=alpha,
+            level=level,
+            from_graph=from_graph.value,
             prior=prior.value,
             ess=ess,
             parameters=parameters.value,
@@ -271,7 +289,7 @@ def score(
 def estimate(
     data: DataFile,
     beta: Beta = 2,
-    candidates: CandidatesOption = Candidates.all,
+    candidates: CandidatesOption = Candidates.auto,
     alpha: Alpha = None,
     n_iter: Iterations = None,
     n_chains: Chains = 2,

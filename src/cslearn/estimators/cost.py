@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 
 from cslearn.candidates import CandidateSets, Knowledge, candidate_sets
+from cslearn.candidates.sets import memory_of_tables
 from cslearn.data import Table
+from cslearn.estimators.search import greedy_search
 from cslearn.orders import default_n_iter, order_problem, sample_chains
 from cslearn.scores import Scores
 
@@ -78,7 +80,7 @@ def estimate_cost(
     table: Table,
     *,
     beta: int = 2,
-    candidates: Any = "all",
+    candidates: Any = "auto",
     alpha: int | None = None,
     n_iter: int | None = None,
     n_chains: int = 2,
@@ -87,8 +89,8 @@ def estimate_cost(
     """Estimate what a fit will take on this machine.
 
     A fit of a few of the variables is timed, and scaled by the number of pairs of candidates (scoring contexts) and by
-    the number of candidates that a move looks at (sampling orders). Candidates of ``"pc"`` and ``"grasp"`` are really
-    selected, as there is no other way to know how many there will be.
+    the number of candidates that a move looks at (sampling orders). Candidates of ``"pc"``, ``"grasp"`` and a screen
+    are really selected, as there is no other way to know how many there will be.
 
     Examples
     --------
@@ -98,7 +100,9 @@ def estimate_cost(
     >>> cost.n_iter, cost.seconds < 60
     (5000, True)
     """
-    sets = candidate_sets(table, candidates, knowledge=knowledge, alpha=alpha)
+    known = Knowledge.coerce(knowledge)
+    search = greedy_search(table, knowledge=known, beta=beta)
+    sets = candidate_sets(table, candidates, knowledge=known, alpha=alpha, search=search)
     n_iter = default_n_iter(table.p) if n_iter is None else n_iter
     trial = table.select(_trial_variables(table))
     # The first run compiles the kernels, the second is timed.
@@ -120,7 +124,7 @@ def estimate_cost(
         n_chains,
         score_seconds * full[0] / small[0],
         move_seconds * full[1] / small[1],
-        8.0 * table.p * m * d * (m if beta >= 2 else 1) + table.codes.nbytes,
+        memory_of_tables(table.p, m, d, beta) + table.codes.nbytes,
     )
 
 

@@ -16,10 +16,12 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from cslearn.candidates import CandidateSets, Knowledge, candidate_sets
+from cslearn.candidates.sets import DEFAULT_MEMORY
 from cslearn.cstree import CStree
 from cslearn.cstree.parameters import Method
 from cslearn.data import Table, as_table
 from cslearn.errors import DataWarning, InputError
+from cslearn.estimators.search import greedy_search
 from cslearn.graphs import CSIRelation
 from cslearn.orders import OrderPosterior, Progress, order_problem, sample_chains
 from cslearn.priors import Prior
@@ -59,12 +61,19 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
     ----------
     beta : int
         Context bound: no stage has more context variables. 0, 1 or 2.
-    candidates : {"all", "pc", "grasp"}, graph, mapping or matrix
-        Which variables may be context variables of which; see :func:`cslearn.candidates.candidate_sets`. ``"pc"`` and
-        ``"grasp"`` need the extra ``cslearn[phase1]``.
+    candidates : {"auto", "all", "screen", "pc", "grasp"}, graph, mapping or matrix
+        Which variables may be context variables of which; see :func:`cslearn.candidates.candidate_sets`. ``"auto"``
+        takes all while `max_memory` allows it, and otherwise a repeated screen. ``"pc"`` and ``"grasp"`` need the extra
+        ``cslearn[phase1]``.
     alpha : int, optional
         Bound on the number of candidates of a variable; the best-scoring ones are kept.
-    prior : {"sparse", "uniform"} or Prior
+    level : float
+        Only for ``candidates="pc"``: significance level of the tests.
+    from_graph : {"cpdag", "skeleton"}
+        For ``"pc"``, ``"grasp"`` and a graph: take parents and undirected neighbours, or all neighbours.
+    max_memory : float
+        Bytes that the tables of scores may take before ``candidates="auto"`` turns to a screen.
+    prior : {"tree", "sparse", "uniform"} or Prior
         Prior over the stagings of a variable given the order; see :mod:`cslearn.priors`.
     ess : float
         Equivalent sample size of the Dirichlet priors.
@@ -136,10 +145,13 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         self,
         *,
         beta: int = 2,
-        candidates: Any = "all",
+        candidates: Any = "auto",
         alpha: int | None = None,
-        prior: str | Prior = "sparse",
-        ess: float = 1.0,
+        level: float = 0.05,
+        from_graph: Literal["cpdag", "skeleton"] = "cpdag",
+        max_memory: float = DEFAULT_MEMORY,
+        prior: str | Prior = "tree",
+        ess: float = 5.0,
         parameters: Method = "mean",
         search: str = "mcmc",
         n_iter: int | None = None,
@@ -156,6 +168,9 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         self.beta = beta
         self.candidates = candidates
         self.alpha = alpha
+        self.level = level
+        self.from_graph = from_graph
+        self.max_memory = max_memory
         self.prior = prior
         self.ess = ess
         self.parameters = parameters
@@ -200,6 +215,18 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
                 self.candidates,
                 knowledge=knowledge,
                 alpha=self.alpha,
+                level=self.level,
+                from_graph=self.from_graph,
+                max_memory=self.max_memory,
+                search=greedy_search(
+                    table,
+                    knowledge=knowledge,
+                    beta=self.beta,
+                    ess=self.ess,
+                    prior=self.prior,
+                    random_state=self._seeds()[1],
+                    n_jobs=self.n_jobs,
+                ),
                 random_state=self._seeds()[1],
             )
         with self._phase("scores"):

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cslearn._numerics import n_threads
+from cslearn.priors import Prior
 from cslearn.scores import Scores
 
 __all__ = ["order_problem"]
@@ -63,11 +64,7 @@ def order_problem(scores: Scores, before: NDArray[np.bool_] | None = None) -> An
             light[:] = list(pool.map(scale, range(p)))
 
     distinct, kind = np.unique(cards, return_inverse=True)
-    log_split = np.array(
-        [[scores.prior.log_split(k, size) if size <= k else 0.0 for k in range(m + 1)] for size in range(3)]
-    )
-    log_norm = _log_root_norms(distinct, log_split, scores.beta)
-    largest = log_norm.max(axis=1)
+    weights = _prior_weights(scores.prior, distinct, m, scores.beta)
     return Problem(
         scores.beta,
         pair.shape[3],
@@ -81,25 +78,28 @@ def order_problem(scores: Scores, before: NDArray[np.bool_] | None = None) -> An
         place,
         cards,
         kind.astype(np.int64),
-        np.exp(log_split[1][:, None] / distinct),
-        np.exp(log_split[2][:, None] / distinct),
-        np.exp(log_split[0]),
-        np.exp(log_split[2]),
-        np.exp(log_norm - largest[:, None]),
-        largest,
+        *weights,  # type: ignore[call-arg]  # mypy does not count them
         light,
         np.zeros((p, p), dtype=bool) if before is None else np.ascontiguousarray(before, dtype=bool),
     )
 
 
-def _log_root_norms(cards: NDArray[np.int64], log_split: Floats, beta: int) -> Floats:
-    """Return the log of a root's term in the prior's normaliser, by the size of the level and its cardinality.
+def _prior_weights(prior: Prior, cards: NDArray[np.int64], m: int, beta: int) -> tuple[Floats, ...]:
+    """Return the prior's weights by the size of the level, and where it matters by the root's cardinality.
 
-    Each of the root's `d` states stops, or splits on one of the ``m - 1`` other variables.
+    Those of a stop, a split, the whole level and a pair; then the term of a root in the normaliser, in which each of
+    its `d` states stops or splits on one of the ``m - 1`` others, relative to a number whose logarithm comes last.
     """
-    sizes = np.arange(log_split.shape[1])[:, None]
-    bracket = log_split[1][:, None] / cards
-    if beta >= 2:
-        with np.errstate(divide="ignore"):
-            bracket = np.logaddexp(bracket, np.log(np.maximum(sizes - 1, 0)) + log_split[2][:, None] / cards)
-    return cards * bracket
+    log_stop, log_split = np.zeros((m + 1, len(cards))), np.full((m + 1, len(cards)), -np.inf)
+    whole, pair = np.array([prior.log_whole(k) for k in range(m + 1)]), np.zeros(m + 1)
+    for k in range(1, m + 1):
+        log_stop[k] = [prior.log_stop(k, int(d)) for d in cards]
+        if k >= 2 and beta >= 2:
+            log_split[k] = [prior.log_split(k, int(d)) for d in cards]
+            pair[k] = prior.pair(k)
+    others = np.maximum(np.arange(m + 1) - 1, 0)[:, None]
+    with np.errstate(divide="ignore"):
+        log_norm = cards * np.logaddexp(log_stop, np.log(others) + log_split)
+    largest = log_norm.max(axis=1)
+    norm = np.exp(log_norm - largest[:, None])
+    return np.exp(log_stop), np.exp(log_split), np.exp(whole), pair, norm, largest

@@ -49,12 +49,17 @@ class LevelWeights:
     pair : ndarray, shape (m, d, m), or None
         ``pair[k, x, j]``: sum over ``y`` of the log-weights of the stages ``x_k = x, x_j = y``; the diagonal
         ``j = k`` is not read. None for a context bound of 0 or 1.
+    extra : ndarray, shape (m, m), or None
+        None if the weights are those of stagings: then the full split on a pair, drawn by two trees of equal weight,
+        counts once. Otherwise weights belong to trees, a staging has the sum of those of its trees, and the full split
+        on `k` and `j` has the log-weights ``extra[k, j]`` and ``extra[j, k]`` besides.
     """
 
     cards: NDArray[np.intp]
     stop: float
     single: Floats | None = None
     pair: Floats | None = None
+    extra: Floats | None = None
 
     @property
     def size(self) -> int:
@@ -89,11 +94,18 @@ class LevelWeights:
             return self.stop
         roots = self._over_states(self._brackets)
         total = log_sum_exp(np.append(roots, self.stop))
+        if self.extra is not None:
+            return log_sum_exp([total, log_sum_exp(self.extra[~np.eye(self.size, dtype=bool)])])
         if self.pair is None or total == -inf:
             return total
         # Each pair is contained twice in what it is subtracted from: no cancellation.
-        full = np.array([self._over_states(self.pair[:, :, j]) for j in range(self.size)])
-        return log_diff_exp(total, log_sum_exp(full[np.triu_indices(self.size, 1)]))
+        return log_diff_exp(total, log_sum_exp(self._full[np.triu_indices(self.size, 1)]))
+
+    @cached_property
+    def _full(self) -> Floats:
+        """Log-weight of the tree with root `k` all of whose states split on `j`, shape (m, m) by ``[k, j]``."""
+        assert self.pair is not None
+        return np.array([self._over_states(self.pair[:, :, j]) for j in range(self.size)]).T
 
     def maximum(self, tolerance: float = TIE_TOLERANCE) -> tuple[float, list[Pairs]]:
         """Return the largest log-weight of a staging, and that staging as a list of contexts.
@@ -101,35 +113,59 @@ class LevelWeights:
         Of tied stagings the one with the fewest stages is taken, then the one whose root and splits come first.
         """
         options: list[tuple[float, int, tuple[int, ...] | None]] = [(self.stop, 1, None)]
-        for k in range(self.size if self.single is not None else 0):
-            assert self.single is not None
-            value, stages, splits = 0.0, 0, []
-            for x in range(self.cards[k]):
-                # -1 stands for a stop; a state splits on the variable of fewest states among the best.
-                branches = [(float(self.single[k, x]), 1, -1)]
-                if self.pair is not None:
-                    split = self._split[k, x]
-                    branches += [(float(split[j]), int(self.cards[j]), j) for j in range(self.size) if j != k]
-                best = _fewest_of_best(branches, tolerance)
-                value, stages = value + best[0], stages + best[1]
-                splits.append(best[2])
-            options.append((value, stages, (k, *splits)))
+        if self.single is not None and self.size:
+            values, stages, splits = self._best_branches(tolerance)
+            for k, d in enumerate(self.cards):
+                tree = (k, *splits[k, :d].tolist())
+                options.append((float(values[k, :d].sum()), int(stages[k, :d].sum()), tree))
+        if self.extra is not None:
+            together = np.logaddexp.reduce([self._full, self._full.T, self.extra, self.extra.T])
+            for first, second in np.argwhere(np.triu(np.ones_like(together), 1)).tolist():
+                both = (first, *[second] * int(self.cards[first]))
+                options.append((float(together[first, second]), int(self.cards[first] * self.cards[second]), both))
         value, _, shape = _fewest_of_best(options, tolerance)
         return value, self.contexts(shape)
+
+    def _best_branches(self, tolerance: float) -> tuple[Floats, NDArray[np.intp], NDArray[np.intp]]:
+        """Return the value, the number of stages and the split (-1: stop) of the best branch at each root and state.
+
+        Of tied branches a stop is taken, otherwise the first of those on a variable of fewest states.
+        """
+        assert self.single is not None
+        single = np.asarray(self.single, dtype=float)
+        if self.pair is None:
+            return single, np.ones(single.shape, dtype=np.intp), np.full(single.shape, -1, dtype=np.intp)
+        top = np.maximum(single, self._split.max(axis=2))
+        with np.errstate(invalid="ignore"):
+            enough = np.where(np.isneginf(top), -inf, top - tolerance * np.maximum(1.0, np.abs(top)))
+        tied = self._split >= enough[:, :, None]
+        split = np.where(tied, self.cards, np.iinfo(np.intp).max).argmin(axis=2)
+        stop = single >= enough
+        on_split = np.take_along_axis(self._split, split[:, :, None], axis=2)[:, :, 0]
+        return (
+            np.where(stop, single, on_split),
+            np.where(stop, 1, self.cards[split]),
+            np.where(stop, -1, split),
+        )
 
     def draw(self, rng: np.random.Generator) -> list[Pairs]:
         """Draw a staging with probability proportional to its weight.
 
         The root is drawn from the sum without its correction, in which a full split on a pair stands twice, the
-        rest top-down; such a split is then accepted with probability 1/2.
+        rest top-down; such a split is then accepted with probability 1/2, unless weights belong to trees.
         """
         if self.single is None or not self.size:
             return self.contexts(None)
-        roots = np.append(self._over_states(self._brackets), self.stop)
+        extra = -inf if self.extra is None else log_sum_exp(self.extra[~np.eye(self.size, dtype=bool)])
+        roots = np.append(self._over_states(self._brackets), [self.stop, extra])
         while True:
             k = _draw_log(roots, rng)
             if k == self.size:
                 return self.contexts(None)
+            if self.extra is not None and k == self.size + 1:
+                flat = np.where(np.eye(self.size, dtype=bool), -inf, self.extra).ravel()
+                root, other = divmod(_draw_log(flat, rng), self.size)
+                return self.contexts((root, *[other] * int(self.cards[root])))
             splits = []
             for x in range(self.cards[k]):
                 branches = np.array([self.single[k, x]])
@@ -139,7 +175,7 @@ class LevelWeights:
                     splits.append(choice if choice < self.size else -1)
                 else:
                     splits.append(-1)
-            if not _is_full_pair(splits) or rng.random() < 0.5:
+            if self.extra is not None or not _is_full_pair(splits) or rng.random() < 0.5:
                 return self.contexts((k, *splits))
 
     def contexts(self, shape: tuple[int, ...] | None) -> list[Pairs]:

@@ -82,7 +82,7 @@ def log_z(rows, weights, cards, target, context, ess):
     return score + sum(lgamma(a_cell + c) - lgamma(a_cell) for c in counts)
 
 
-def tree_prior(cards, level, staging, root=0.7, split=0.2, same=0.2):
+def tree_prior(cards, level, staging, root=0.8, split=0.3, same=0.1):
     """Probability that the tree prior draws a staging: the sum over the ways in which it can."""
     m = len(level)
     if staging == [{}]:

@@ -145,9 +145,9 @@ class TreePrior(Prior):
 
     name: ClassVar[str] = "tree"
 
-    root: float = 0.7
-    split: float = 0.2
-    same: float = 0.2
+    root: float = 0.8
+    split: float = 0.3
+    same: float = 0.1
 
     def log_whole(self, m: int) -> float:
         """Return the log-probability that there is no root."""

@@ -1,0 +1,95 @@
+"""Which prior and equivalent sample size to take by default: held-out log-likelihood over kinds of truth.
+
+Truths: CStrees with all stagings equally probable, CStrees with few splits, Bayesian networks with up to two parents,
+and the data sets ALARM and Asia (where CSLEARN_DATA has them). Figures are the gap to the truth in held-out mean
+log-likelihood, as a multiple of the gap with the true structure (ess 1); for the data sets the negative held-out mean
+log-likelihood itself. Smaller is better.
+"""
+
+import os
+import warnings
+from concurrent.futures import ProcessPoolExecutor
+
+import networkx as nx
+import numpy as np
+
+from benchmarks.report import publish, table
+from cslearn import CStree, CStreeLearner, random_cstree
+from cslearn.data import as_table
+from cslearn.priors import TreePrior
+
+CASES = [
+    ("all stagings", 5, 1000, 40),
+    ("all stagings", 10, 1000, 16),
+    ("few splits", 10, 1000, 16),
+    ("network", 10, 1000, 16),
+    ("network", 20, 250, 6),
+    ("all stagings", 50, 1000, 4),
+    ("few splits", 50, 1000, 4),
+    ("network", 50, 1000, 4),
+    ("alarm.csv.gz", 37, 1000, 4),
+    ("alarm.csv.gz", 37, 5000, 2),
+    ("asia.csv", 8, 500, 5),
+]
+PRIORS = {
+    "uniform": "uniform",
+    "sparse": "sparse",
+    "tree": "tree",
+    "tree, more splits": TreePrior(root=0.8, split=0.5, same=0.2),
+    "tree, fewer roots": TreePrior(root=0.5, split=0.2, same=0.2),
+}
+SAMPLE_SIZES = (0.5, 1.0, 2.0, 5.0, 10.0)
+SETTINGS = [(name, ess) for name in PRIORS for ess in SAMPLE_SIZES]
+
+
+def network(p: int, seed: int) -> CStree:
+    """Return a random Bayesian network of binary and ternary variables, as a CStree."""
+    rng = np.random.default_rng(seed)
+    graph = nx.DiGraph()
+    for i in range(1, p):
+        for j in rng.choice(i, size=min(i, rng.integers(0, 3)), replace=False):
+            graph.add_edge(f"X{j}", f"X{i}")
+    states = {f"X{i}": tuple(range(rng.integers(2, 4))) for i in range(p)}
+    tree = CStree.from_dag(graph, states=states)
+    return tree.with_parameters(
+        {v: rng.dirichlet([0.7] * len(states[v]), size=len(tree.stagings[v])) for v in tree.order}
+    )
+
+
+def trial(task: tuple[str, int, int, int]) -> list[float]:
+    """Return the oracle's gap (1 for a data set) and the gap with each of the settings."""
+    kind, p, n, seed = task
+    warnings.simplefilter("ignore")
+    if "." in kind:
+        data = as_table(os.path.join(os.environ["CSLEARN_DATA"], kind))
+        train = data.take(np.arange(seed * n, (seed + 1) * n))
+        test, best, gaps = data.take(np.arange(data.n - data.n // 4, data.n)), 0.0, [1.0]
+    else:
+        few = {"method": "split", "p_context": 1 / p} if kind == "few splits" else {}
+        truth = network(p, seed) if kind == "network" else random_cstree(p, random_state=seed, **few)
+        train, test = (
+            truth.sample_table(n, random_state=seed + 1000),
+            truth.sample_table(20_000, random_state=seed + 2000),
+        )
+        best = truth.log_prob(test).mean()
+        gaps = [best - truth.fit_parameters(train).log_prob(test).mean()]
+    for name, ess in SETTINGS:
+        learner = CStreeLearner(prior=PRIORS[name], ess=ess, n_iter=500, n_chains=1, n_jobs=1, random_state=0)
+        gaps.append(best - learner.fit(train).score(test))
+    return gaps
+
+
+def main() -> None:
+    cases = [case for case in CASES if "." not in case[0] or "CSLEARN_DATA" in os.environ]
+    columns = []
+    with ProcessPoolExecutor() as pool:
+        for kind, p, n, repeats in cases:
+            results = np.array(list(pool.map(trial, [(kind, p, n, seed) for seed in range(repeats)])))
+            columns.append(results[:, 1:].mean(axis=0) / results[:, 0].mean())
+    rows = [[name, ess, *(f"{column[k]:.3f}" for column in columns)] for k, (name, ess) in enumerate(SETTINGS)]
+    headers = ["prior", "ess", *(f"{kind} p={p} n={n}" for kind, p, n, _ in cases)]
+    publish("defaults", "Choice of the default prior and equivalent sample size", f"{__doc__}\n{table(headers, rows)}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,144 @@
+"""Speed and memory of learning random CStrees: seconds by phase, moves per second, growth with p.
+
+Each case has a process of its own, so that its peak memory is its own; the kernels are warm when the clock starts.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from time import process_time
+
+import numpy as np
+
+from benchmarks.report import RESULTS, peak_memory_mb, publish, table
+from cslearn import CStreeLearner, random_cstree
+
+N_ITER = 5000
+PHASES = ("candidates", "scores", "orders", "stagings", "parameters")
+
+
+def warm_up() -> None:
+    """Compile or load the kernels by a tiny fit."""
+    data = random_cstree([2, 3, 2, 3], random_state=0).sample_table(50, random_state=0)
+    CStreeLearner(n_iter=20, n_chains=1, random_state=0).fit(data)
+
+
+def measure(p: int, n: int, card: int) -> dict[str, object]:
+    """Return the faster of two fits, by CPU time, and the peak memory of both."""
+    data = random_cstree([card] * p, random_state=0).sample_table(n, random_state=1)
+    warm_up()
+    before = peak_memory_mb()
+    runs = []
+    for _ in range(2):
+        begin = process_time()
+        learner = CStreeLearner(n_iter=N_ITER, n_chains=1, random_state=0).fit(data)
+        runs.append({"cpu": process_time() - begin, **learner.timings_})
+        if runs[0]["cpu"] > 10:
+            break
+    taken = max(len(candidates) for candidates in learner.candidates_.sets.values())
+    best = min(runs, key=lambda run: run["cpu"])
+    return {"p": p, "n": n, "card": card, "taken": taken, "before": before, "peak": peak_memory_mb(), **best}
+
+
+def in_process(p: int, n: int, card: int) -> dict[str, object]:
+    """Measure a case in a process of its own."""
+    command = [sys.executable, "-m", "benchmarks.speed", "--case", str(p), str(n), str(card)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True)
+    result = json.loads(done.stdout.splitlines()[-1])
+    print(f"p={p} n={n} states={card}: {result['cpu']:.2f} s", file=sys.stderr)
+    return result
+
+
+def row(case: dict[str, object]) -> list[object]:
+    total = sum(case[phase] for phase in ("data", *PHASES))
+    cells = [case["p"], case["n"], case["card"], case["taken"]]
+    cells += [f"{case[phase]:.3f}" for phase in PHASES]
+    return [
+        *cells,
+        f"{total:.2f}",
+        f"{case['cpu']:.2f}",
+        f"{N_ITER / case['orders']:,.0f}",
+        f"{case['before']:.0f}",
+        f"{case['peak']:.0f}",
+    ]
+
+
+def exponent(cases: list[dict[str, object]], phase: str) -> float:
+    """Return the slope of log seconds against log p."""
+    x, y = (np.log([case[key] for case in cases]) for key in ("p", phase))
+    return float(np.polyfit(x, y, 1)[0])
+
+
+def growth(cases: list[dict[str, object]]) -> str:
+    """Describe how scores and moves grow over the last points that took all variables as candidates."""
+    lines = []
+    for n in sorted({case["n"] for case in cases}):
+        last = [case for case in cases if case["n"] == n and case["taken"] == case["p"] - 1][-3:]
+        if len(last) < 3:
+            continue
+        points = ", ".join(str(case["p"]) for case in last)
+        lines.append([n, points, f"{exponent(last, 'scores'):.2f}", f"{exponent(last, 'orders'):.2f}"])
+    return table(["n", "p", "scores", "a move"], lines)
+
+
+def plot(cases: list[dict[str, object]]) -> str:
+    """Draw seconds against p, if there is matplotlib, and return the Markdown that shows it."""
+    try:
+        import matplotlib
+    except ImportError:
+        return ""
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(figsize=(6, 4))
+    for phase in ("scores", "orders", "stagings"):
+        for n, style in ((1000, "o-"), (10_000, "s--")):
+            some = [case for case in cases if case["n"] == n]
+            axes.loglog([c["p"] for c in some], [c[phase] for c in some], style, label=f"{phase}, n = {n:,}")
+    axes.set(xlabel="variables", ylabel="seconds", title=f"{N_ITER:,} moves, one chain, binary variables")
+    axes.legend(fontsize=8)
+    figure.tight_layout()
+    os.makedirs(RESULTS, exist_ok=True)
+    figure.savefig(os.path.join(RESULTS, "speed.png"), dpi=120)
+    pyplot.close(figure)
+    return "\n\n![Seconds by phase against the number of variables](speed.png)"
+
+
+def main(arguments: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="at most 20 variables")
+    parser.add_argument("--case", type=int, nargs=3, metavar=("P", "N", "STATES"), help="measure one case only")
+    options = parser.parse_args(arguments)
+    if options.case:
+        print(json.dumps(measure(*options.case)))
+        return
+    sizes = [(p, n) for n in (1000, 10_000) for p in (5, 7, 10, 15, 20, 50, 100)] + [(250, 1000), (500, 1000)]
+    if options.quick:
+        sizes = [size for size in sizes if size[0] <= 20]
+    cases = [in_process(p, n, 2) for p, n in sorted(sizes, key=lambda size: (size[1], size[0]))]
+    states = [in_process(20, 1000, card) for card in (2, 3, 4, 8)]
+    headers = ["p", "n", "states", "candidates", *PHASES, "wall", "CPU", "moves per second", "MB before", "MB at peak"]
+    text = f"""\
+Random CStrees, context bound 2, one chain of {N_ITER:,} moves, `candidates="auto"`. Seconds; the faster of two fits in
+a process of its own, with warm kernels; fits of more than 10 s of CPU time are made once. *candidates*: the largest
+candidate set; p - 1 where all variables are taken, less where they are screened. *MB before*: memory of the process
+before the fit, with its libraries.
+
+{table(headers, [row(case) for case in cases])}
+
+## More states
+
+{table(headers, [row(case) for case in states])}
+
+## Growth with p
+
+Slope of log seconds against log p over the last points where all variables are candidates.
+
+{growth(cases)}{plot(cases)}"""
+    publish("speed", "Speed of learning", text)
+
+
+if __name__ == "__main__":
+    main()

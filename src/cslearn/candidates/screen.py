@@ -17,6 +17,7 @@ from scipy.special import gammaln
 
 from cslearn.candidates.knowledge import Knowledge
 from cslearn.data import Table
+from cslearn.errors import InputError
 
 __all__ = ["screen"]
 
@@ -98,6 +99,10 @@ class _Counter:
         from cslearn._kernels.contexts import pack
 
         if table.weights is not None:
+            if (table.weights != np.floor(table.weights)).any():
+                raise InputError(
+                    'a screen of candidates needs weights that are whole numbers; with others use candidates="all"'
+                )
             table = Table(np.repeat(table.codes, table.weights.astype(int), axis=0), table.variables, table.states)
         self.cards = np.array(table.cards, dtype=np.int64)
         self.starts = np.concatenate([[0], np.cumsum(self.cards)[:-1]])

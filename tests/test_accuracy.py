@@ -1,0 +1,33 @@
+"""How near learned models come to the truth, on random CStrees. Slow."""
+
+import numpy as np
+import pytest
+
+from cslearn import CStreeLearner, kl_divergence, random_cstree
+
+pytestmark = pytest.mark.slow
+
+
+def ratio_to_oracle(p, models, n=1000, **settings):
+    """Median D(learned || true) as a multiple of that with the true structure and estimated parameters."""
+    learned, oracle = [], []
+    for seed in range(models):
+        truth = random_cstree(p, random_state=seed)
+        data = truth.sample_table(n, random_state=seed + 1000)
+        tree = CStreeLearner(random_state=0, **settings).fit(data).cstree_
+        learned.append(kl_divergence(tree, truth))
+        oracle.append(kl_divergence(truth.fit_parameters(data), truth))
+    return np.median(learned) / np.median(oracle)
+
+
+@pytest.mark.parametrize(("p", "models", "bound"), [(5, 50, 1.6), (7, 10, 2.0), (10, 10, 2.0), (15, 10, 2.0)])
+def test_the_divergence_is_within_reach_of_the_oracles(p, models, bound):
+    assert ratio_to_oracle(p, models) <= bound
+
+
+def test_the_measure_tells_good_models_from_bad_ones():
+    assert ratio_to_oracle(10, 5, beta=0) > 5
+
+
+def test_more_data_bring_the_learned_model_closer_to_the_oracles():
+    assert ratio_to_oracle(10, 20, n=10_000) < 1.35

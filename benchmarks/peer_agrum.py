@@ -1,4 +1,4 @@
-"""Run pyAgrum's greedy hill climbing on a table of codes. Called by `benchmarks.peers` with the Python of its environment.
+"""Run pyAgrum's greedy hill climbing on a table of codes. Called by `benchmarks.peers` in an environment of its own.
 
 Arguments: training file, file of rows to score, score ("BIC" or "BDeu"). Both files have the cardinalities in the row
 after the names. Prints one line of JSON.

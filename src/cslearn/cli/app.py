@@ -104,11 +104,28 @@ Format = Annotated[
 ]
 
 
-def _table(data: Path, **options: Any) -> Any:
-    """Read a table with the options of the command line that were given."""
-    from cslearn.data import as_table
+def _table(
+    data: Path,
+    missing: Missing,
+    weights: str | None,
+    leave_out: list[str] | None,
+    na_values: list[str] | None,
+    max_states: int,
+    sep: str | None,
+    table_format: str | None,
+) -> Any:
+    from cslearn.data import DEFAULT_NA_VALUES, as_table
 
-    return as_table(data, **{name: value for name, value in options.items() if value is not None})
+    return as_table(
+        data,
+        missing=missing.value,
+        sample_weight=weights,
+        leave_out=leave_out or (),
+        na_values=na_values or DEFAULT_NA_VALUES,
+        max_states=max_states,
+        sep=sep,
+        table_format=table_format,  # type: ignore[arg-type]  # checked there
+    )
 
 
 def _knowledge(path: Path | None) -> Any:
@@ -168,16 +185,7 @@ def fit(
     from cslearn.cli.text import fit_document, print_fit
     from cslearn.estimators import CStreeLearner
 
-    table = _table(
-        data,
-        sep=sep,
-        missing=missing.value,
-        sample_weight=weights,
-        leave_out=leave_out,
-        na_values=na_values,
-        max_states=max_states,
-        table_format=table_format,
-    )
+    table = _table(data, missing, weights, leave_out, na_values, max_states, sep, table_format)
     if output is None:
         output = Path("model.json")
         if output.exists():
@@ -308,16 +316,7 @@ def estimate(
     from cslearn.estimators.cost import estimate_cost
 
     cost = estimate_cost(
-        _table(
-            data,
-            sep=sep,
-            missing=missing.value,
-            sample_weight=weights,
-            leave_out=leave_out,
-            na_values=na_values,
-            max_states=max_states,
-            table_format=table_format,
-        ),
+        _table(data, missing, weights, leave_out, na_values, max_states, sep, table_format),
         beta=beta,
         candidates=candidates.value,
         alpha=alpha,

@@ -21,7 +21,7 @@ __all__ = ["Cost", "estimate_cost"]
 
 # The part of the work that is timed: a fit of this many variables.
 TRIAL_VARIABLES = 12
-TRIAL_MOVES = 50
+TRIAL_MOVES = 1000
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import namedtuple
 from math import isclose
 
 import numpy as np
@@ -19,6 +20,7 @@ from cslearn.cli import main
 from cslearn.datasets import chickenpox_model
 
 QUICK = ["--n-iter", "200"]
+Stats = namedtuple("Stats", "cache_path")
 
 
 @pytest.fixture
@@ -357,6 +359,20 @@ def test_public_names_are_there():
     assert "no_such_thing" in python(
         "import cslearn\ntry:\n    cslearn.no_such_thing\nexcept AttributeError as error:\n    print(error)"
     )
+
+
+def test_the_first_fit_on_a_machine_says_that_it_compiles(monkeypatch, capsys, tmp_path):
+    from cslearn._kernels import are_compiled, relocation
+    from cslearn.cli.progress import tell_if_compiling
+
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    monkeypatch.setattr(type(relocation.run), "stats", property(lambda self: Stats(str(tmp_path))))
+    tell_if_compiling()
+    assert "compiling the inner loops, once on this machine" in capsys.readouterr().err
+    (tmp_path / "relocation.run-1.py311.nbi").touch()
+    assert are_compiled()
+    tell_if_compiling()
+    assert capsys.readouterr().err == ""
 
 
 def test_progress_on_a_terminal_and_ctrl_c_keeps_the_best(data, tmp_path):

@@ -137,10 +137,12 @@ def _knowledge(path: Path | None) -> Any:
 @app.command()
 def demo(json_output: Json = False, seed: Seed = 0) -> None:
     """Learn a built-in example: no file and no network needed."""
+    from cslearn.cli.progress import tell_if_compiling
     from cslearn.cli.text import fit_document, print_demo
     from cslearn.datasets import chickenpox_model
     from cslearn.estimators import CStreeLearner
 
+    tell_if_compiling()
     truth = chickenpox_model()
     data = truth.sample(5000, random_state=seed)
     # What comes first in a child's life cannot depend on what comes later.

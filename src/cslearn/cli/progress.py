@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from cslearn.orders import Progress
 
-__all__ = ["fit_progress"]
+__all__ = ["fit_progress", "tell_if_compiling"]
 
 PHASES = {
     "data": "reading the data",
@@ -23,12 +23,21 @@ PHASES = {
 }
 
 
+def tell_if_compiling() -> None:
+    """Say, on a terminal, that the first fit on a machine compiles the inner loops."""
+    from cslearn._kernels import are_compiled
+
+    if sys.stderr.isatty() and not are_compiled():
+        print("note: compiling the inner loops, once on this machine; this takes some ten seconds", file=sys.stderr)
+
+
 @contextmanager
 def fit_progress() -> Iterator[Callable[[str, Progress | None], None] | None]:
     """Show phase, rate and time left while a learner fits; gives the learner's callback."""
     if not sys.stderr.isatty():
         yield None
         return
+    tell_if_compiling()
     from rich.console import Console
     from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bar

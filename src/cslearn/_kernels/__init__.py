@@ -9,4 +9,4 @@ def are_compiled() -> bool:
 
     from cslearn._kernels import relocation
 
-    return any(Path(relocation.run.stats.cache_path).glob("relocation.run-*.nbi"))
+    return any(Path(str(relocation.run.stats.cache_path)).glob("relocation.run-*.nbi"))

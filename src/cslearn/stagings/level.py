@@ -105,7 +105,8 @@ class LevelWeights:
     def _full(self) -> Floats:
         """Log-weight of the tree with root `k` all of whose states split on `j`, shape (m, m) by ``[k, j]``."""
         assert self.pair is not None
-        return np.array([self._over_states(self.pair[:, :, j]) for j in range(self.size)]).T
+        exists = np.arange(self.pair.shape[1])[:, None] < self.cards[:, None, None]
+        return np.where(exists, self.pair, 0.0).sum(axis=1)
 
     def maximum(self, tolerance: float = TIE_TOLERANCE) -> tuple[float, list[Pairs]]:
         """Return the largest log-weight of a staging, and that staging as a list of contexts.
@@ -120,7 +121,10 @@ class LevelWeights:
                 options.append((float(values[k, :d].sum()), int(stages[k, :d].sum()), tree))
         if self.extra is not None:
             together = np.logaddexp.reduce([self._full, self._full.T, self.extra, self.extra.T])
-            for first, second in np.argwhere(np.triu(np.ones_like(together), 1)).tolist():
+            together[np.tril_indices(self.size)] = -inf
+            best = together.max(initial=-inf)
+            slack = tolerance * max(1.0, abs(best)) if best > -inf else 0.0
+            for first, second in np.argwhere(together >= best - slack).tolist() if best > -inf else []:
                 both = (first, *[second] * int(self.cards[first]))
                 options.append((float(together[first, second]), int(self.cards[first] * self.cards[second]), both))
         value, _, shape = _fewest_of_best(options, tolerance)

@@ -31,7 +31,7 @@ test-slow: .venv/installed-dev
 	$(BIN)/pytest -m slow -n 2
 
 bench: .venv/installed-dev
-	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks --peers
 
 clean:
 	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

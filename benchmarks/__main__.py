@@ -1,4 +1,4 @@
-"""Run all benchmarks; `benchmarks.peers`, which installs other packages, only if asked for by ``--peers``."""
+"""Run all benchmarks but the choice of defaults; `benchmarks.peers`, which installs other packages, by ``--peers``."""
 
 import sys
 

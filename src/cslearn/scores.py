@@ -188,9 +188,11 @@ class Scores:
         whole = table.weights is None or bool(np.all(table.weights == np.floor(table.weights)))
         look_up = whole and 2 * len(products) * (table.total_weight + 1) <= LOOK_UP_LIMIT
         log_gammas = {
-            d: _log_gamma_tables(int(table.total_weight), self.ess, products, d) if look_up else np.empty((0, 0, 0))
+            d: _log_gamma_tables(int(table.total_weight) if look_up else -1, self.ess, products, d)
             for d in set(table.cards)
         }
+        entry = np.zeros(int(products.max(initial=0)) + 1, dtype=np.int64)
+        entry[products] = np.arange(len(products))
         p, m, d = table.p, max(map(len, self.candidates)), int(cards.max())
         stop = np.array([log_marginal_likelihood(stage_counts(table, i, [()])[0], self.ess) for i in range(p)])
         single = np.zeros((p, m, d) if self.beta >= 1 else (p, 0, d))
@@ -200,7 +202,7 @@ class Scores:
 
         def common(i: int) -> tuple[Any, ...]:
             look_ups = log_gammas[table.cards[i]]
-            return cards, i, self.candidates[i], self.ess, look_ups, products, self.beta, single[i], pair[i]
+            return cards, i, self.candidates[i], self.ess, look_ups, entry, self.beta, single[i], pair[i]
 
         with ThreadPoolExecutor(n_threads(self.n_jobs)) as pool:
             if table.weights is not None:
@@ -300,7 +302,7 @@ class Scores:
 
 
 def _log_gamma_tables(n: int, ess: float, products: NDArray[np.int64], d_i: int) -> NDArray[np.float64]:
-    """Return ``lgamma(a + c) - lgamma(a)`` for c = 0..n, shape (products, 2, n + 1); see the kernel."""
+    """Return ``lgamma(a + c) - lgamma(a)`` for c = 0..n, shape (products, 2, n + 1), as the kernels want it."""
     whole = np.arange(n + 1.0)
     stage = ess / products[:, None]
     return np.stack([gammaln(a + whole) - gammaln(a) for a in (stage, stage / d_i)], axis=1)

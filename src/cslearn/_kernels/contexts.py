@@ -17,12 +17,12 @@ CELLS_BY_BITS = 100
 def _log_z(counts, a_stage, a_cell, exact):
     """Log marginal likelihood of the counts of a stage; `exact` maps whole counts to log-gammas.
 
-    ``exact[0, c] = lgamma(a_stage + c) - lgamma(a_stage)`` and likewise ``exact[1, c]`` for a cell; without rows
+    ``exact[0, c] = lgamma(a_stage + c) - lgamma(a_stage)`` and likewise ``exact[1, c]`` for a cell; if it is empty
     the log-gammas are computed.
     """
     total = 0.0
     score = 0.0
-    if exact.shape[0]:
+    if exact.shape[1]:
         for count in counts:
             total += count
             score += exact[1, int(count)]
@@ -35,20 +35,22 @@ def _log_z(counts, a_stage, a_cell, exact):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _score_single(counts, d_k, d_i, ess, log_gammas, products, single):
+def _score_single(counts, d_k, d_i, ess, log_gammas, entry, single):
     """Score the contexts of one variable from its counts with the target, shape (d_k, d_i)."""
-    table = log_gammas[np.searchsorted(products, d_k)] if len(log_gammas) else np.empty((0, 0))
+    table = log_gammas[entry[d_k]]
     for x in range(d_k):
         single[x] = _log_z(counts[x], ess / d_k, ess / (d_k * d_i), table)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _score_pair(counts, d_k, d_j, d_i, ess, log_gammas, products, of_k, of_j):
+def _score_pair(counts, d_k, d_j, d_i, ess, log_gammas, entry, of_k, of_j):
     """Score the contexts of two variables; add up over the states of j in `of_k`, of k in `of_j`."""
     q = d_k * d_j
-    table = log_gammas[np.searchsorted(products, q)] if len(log_gammas) else np.empty((0, 0))
-    of_k[:d_k] = 0.0
-    of_j[:d_j] = 0.0
+    table = log_gammas[entry[q]]
+    for x in range(d_k):
+        of_k[x] = 0.0
+    for y in range(d_j):
+        of_j[y] = 0.0
     for x in range(d_k):
         for y in range(d_j):
             score = _log_z(counts[x, y], ess / q, ess / (q * d_i), table)
@@ -57,12 +59,12 @@ def _score_pair(counts, d_k, d_j, d_i, ess, log_gammas, products, of_k, of_j):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def score_contexts(codes, weights, cards, target, candidates, ess, log_gammas, products, beta, single, pair):
+def score_contexts(codes, weights, cards, target, candidates, ess, log_gammas, entry, beta, single, pair):
     """Fill `single` and `pair` (shapes (m, d), (m, m, d)) with the log scores of one target, counting row by row.
 
     ``single[k, x]`` is log z of ``x_k = x`` and ``pair[j, k, x]`` the sum over ``y`` of log z of
-    ``x_k = x, x_j = y``, with `k` and `j` positions in `candidates`. ``log_gammas[q]`` is for contexts whose
-    cardinalities multiply to ``products[q]`` (without entries they are computed). Cost O(m^2 (n + d^2 d_i)).
+    ``x_k = x, x_j = y``, with `k` and `j` positions in `candidates`. ``log_gammas[entry[q]]`` is for contexts
+    whose cardinalities multiply to `q`. Cost O(m^2 (n + d^2 d_i)).
     """
     n, m, d_i = codes.shape[0], len(candidates), cards[target]
     for k in range(m):
@@ -70,16 +72,17 @@ def score_contexts(codes, weights, cards, target, candidates, ess, log_gammas, p
         counts = np.zeros((d_k, d_i))
         for r in range(n):
             counts[codes[r, column], codes[r, target]] += weights[r]
-        _score_single(counts, d_k, d_i, ess, log_gammas, products, single[k])
+        _score_single(counts, d_k, d_i, ess, log_gammas, entry, single[k])
         if beta < 2:
             continue
-        pair[k, k, :d_k] = -np.inf
+        for x in range(d_k):
+            pair[k, k, x] = -np.inf
         for j in range(k):
             other, d_j = candidates[j], cards[candidates[j]]
             triple = np.zeros((d_k, d_j, d_i))
             for r in range(n):
                 triple[codes[r, column], codes[r, other], codes[r, target]] += weights[r]
-            _score_pair(triple, d_k, d_j, d_i, ess, log_gammas, products, pair[j, k], pair[k, j])
+            _score_pair(triple, d_k, d_j, d_i, ess, log_gammas, entry, pair[j, k], pair[k, j])
 
 
 @intrinsic
@@ -132,7 +135,7 @@ def count_within(words, of_target, mask, counts):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def score_packed(words, starts, pairs, codes, cards, target, candidates, ess, log_gammas, products, beta, single, pair):
+def score_packed(words, starts, pairs, codes, cards, target, candidates, ess, log_gammas, entry, beta, single, pair):
     """Do what :func:`score_contexts` does for rows without weights, counting by bits where that is faster.
 
     Only cells in which no variable is in its first state are counted; the others follow from the counts of `pairs`.
@@ -147,10 +150,11 @@ def score_packed(words, starts, pairs, codes, cards, target, candidates, ess, lo
         for x in range(d_k):
             for z in range(d_i):
                 counts[x, z] = pairs[of_k + x, of_i + z]
-        _score_single(counts, d_k, d_i, ess, log_gammas, products, single[k])
+        _score_single(counts, d_k, d_i, ess, log_gammas, entry, single[k])
         if beta < 2:
             continue
-        pair[k, k, :d_k] = -np.inf
+        for x in range(d_k):
+            pair[k, k, x] = -np.inf
         triples = np.zeros((k, d_k, pair.shape[2], d_i))
         for x in range(1, d_k):
             for z in range(1, d_i):
@@ -185,4 +189,4 @@ def score_packed(words, starts, pairs, codes, cards, target, candidates, ess, lo
             else:
                 for r in range(n):
                     counts[codes[r, column], codes[r, other], codes[r, target]] += 1.0
-            _score_pair(counts, d_k, d_j, d_i, ess, log_gammas, products, pair[j, k], pair[k, j])
+            _score_pair(counts, d_k, d_j, d_i, ess, log_gammas, entry, pair[j, k], pair[k, j])

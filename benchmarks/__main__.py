@@ -2,12 +2,13 @@
 
 import sys
 
-from benchmarks import accuracy, model, peers, speed
+from benchmarks import accuracy, model, peers, scale, speed
 
 with_peers = "--peers" in sys.argv
 sys.argv = sys.argv[:1]
 model.main()
 speed.main([])
 accuracy.main()
+scale.main([])
 if with_peers:
     peers.main([])

@@ -1,5 +1,8 @@
 """The order sampler: its scores, its stationary distribution, its draws."""
 
+import os
+import subprocess
+import sys
 from collections import Counter
 from itertools import permutations
 from math import exp, isclose, lgamma
@@ -284,3 +287,21 @@ def test_an_interrupt_keeps_what_was_done(problem):
     done = [progress.done for progress in seen]
     assert done == sorted(done)
     assert seen[-1].best == max(chain.best_log_score for chain in chains)
+
+
+def test_kernels_are_kept_elsewhere_where_the_usual_directories_cannot_be_written(tmp_path):
+    code = """
+import numba.core.caching as caching
+def refuse(self):
+    raise OSError("read-only")
+for name in dir(caching):
+    if "InTree" in name or "UserWide" in name:
+        getattr(caching, name).ensure_cache_path = refuse
+from cslearn._kernels.contexts import pack
+print(pack.stats.cache_path)
+"""
+    env = {**os.environ, "TMPDIR": str(tmp_path)}
+    env.pop("NUMBA_CACHE_DIR", None)
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env)
+    assert run.stderr == ""
+    assert run.stdout.startswith(str(tmp_path))

@@ -120,3 +120,10 @@ def test_it_is_a_float():
     assert isinstance(divergence, float)
     assert f"{divergence:.3f}" == "0.000"
     assert np.asarray([divergence]).dtype == float
+
+
+def test_a_ratio_beyond_the_range_of_doubles_is_no_trouble():
+    states = {"a": (0, 1), "b": (0, 1)}
+    narrow = CStree(["a", "b"], {"b": [{}]}, {"a": [[1.0, 1e-250]], "b": [[1.0, 1e-250]]}, states=states)
+    even = CStree(["a", "b"], {"b": [{}]}, {"a": [[0.5, 0.5]], "b": [[0.5, 0.5]]}, states=states)
+    assert isclose(kl_divergence(narrow, even), log(4))

@@ -18,6 +18,8 @@ from cslearn import random_cstree
 from cslearn._kernels import relocation
 from cslearn._kernels.levels import new_state
 from cslearn.candidates import Knowledge
+from cslearn.data import Table
+from cslearn.errors import InputError
 from cslearn.orders import OrderPosterior, order_problem, sample_chains
 from cslearn.orders.chains import random_order
 from cslearn.scores import Scores
@@ -305,3 +307,42 @@ print(pack.stats.cache_path)
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env)
     assert run.stderr == ""
     assert run.stdout.startswith(str(tmp_path))
+
+
+@pytest.mark.parametrize("prior", PRIORS)
+@pytest.mark.parametrize("beta", [1, 2])
+def test_scores_are_right_beside_a_variable_of_very_many_states(prior, beta):
+    rng = np.random.default_rng(0)
+    cards = [2] * 25 + [300]
+    codes = np.column_stack([rng.integers(d, size=400) for d in cards])
+    table = Table(codes, [f"v{i}" for i in range(26)], [range(d) for d in cards])
+    candidates = {f"v{i}": [f"v{j}" for j in range(25 if i % 2 else 26)] for i in range(26)}
+    scores = Scores(table, prior=prior, beta=beta, candidates=candidates)
+    (chain,), _ = sample_chains(order_problem(scores), n_chains=1, n_iter=60, burn_in=0, random_state=1)
+    assert isclose(chain.best_log_score, scores.order_score(names(table, chain.best_order)), rel_tol=1e-9)
+    assert isclose(chain.log_scores[-1], scores.order_score(names(table, chain.orders[-1])), rel_tol=1e-9)
+
+
+def test_strong_splits_of_a_root_of_many_states_come_and_go():
+    """Rounding left in a sum must not matter beside a product of many brackets."""
+    rng = np.random.default_rng(1)
+    n, d = 3000, 90
+    root = rng.integers(d, size=n)
+    others = [(rng.random(n) < 0.02).astype(int) for _ in range(6)]
+    codes = np.column_stack([root % 3, root, rng.integers(20, size=n), *others])
+    table = Table(codes, list("trm") + [f"o{i}" for i in range(6)], [range(k) for k in [3, d, 20, *[2] * 6]])
+    scores = Scores(table, prior="tree")
+    problem = order_problem(scores)
+    state, fresh = new_state(problem), new_state(problem)
+    relocation.set_order(problem, state, np.array([1, 2, *range(3, 9), 0]))
+    nothing = np.empty(1), np.empty(9, np.int64), np.array([-np.inf]), 2, np.empty((0, 9), np.int32)
+    for _ in range(60):
+        relocation.run(problem, state, rng.random((1, 2)), False, *nothing)
+        relocation.set_order(problem, fresh, state.order.copy())
+        assert np.allclose(state.score, fresh.score, rtol=1e-10, atol=1e-8)
+
+
+def test_settings_that_leave_no_draws_are_refused(problem):
+    for wrong in ({"burn_in": 10_000}, {"n_iter": 3, "thin": 10}, {"n_iter": 99, "burn_in": 95, "thin": 10}):
+        with pytest.raises(InputError, match="leave no draws"):
+            sample_chains(problem, random_state=0, **wrong)

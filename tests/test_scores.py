@@ -254,3 +254,11 @@ def test_bad_orders_and_contexts():
         scores.order_score(["v0", "v1", "v1"])
     with pytest.raises(InputError, match="'v0' has no state 7; it has 0, 1"):
         scores.log_z("v1", Context({"v0": 7}))
+
+
+def test_the_weight_of_a_tree_with_very_many_states_does_not_underflow():
+    scope = {"root": range(300), **{f"v{i}": (0, 1) for i in range(300)}}
+    contexts = [{"root": x, f"v{x}": y} for x in range(300) for y in (0, 1)]
+    prior = PRIORS["tree"]
+    expected = 300 * prior.log_split(301, 300)
+    assert close(prior.log_weight(Staging(scope, contexts), 301), expected)

@@ -124,7 +124,12 @@ def _exact(p: CStree, q: CStree) -> Divergence:
     log_p, log_q = log_p[possible], log_q[possible]
     # Each term p log(p/q) + q - p is >= 0, so a divergence near zero has no cancellation and never is negative.
     ratio = log_q - log_p
-    terms = np.exp(log_p) * (np.expm1(ratio) - ratio)
+    near = np.minimum(ratio, 1.0)
+    terms = np.where(
+        ratio <= 1.0,
+        np.exp(log_p) * (np.expm1(near) - near),
+        np.exp(log_q) - np.exp(log_p) * (1.0 + ratio),
+    )
     return Divergence(float(terms.sum() + max(0.0, 1.0 - float(np.exp(log_q).sum()))))
 
 

@@ -51,13 +51,15 @@ class Prior:
         if not staging.context_variables:
             return self.log_whole(m)
         roots = [v for v in staging.context_variables if all(v in context for context in staging)]
-        total = 2 * self.pair(m) if len(roots) == 2 else 0.0
+        trees = []
         for root in roots:
             d = staging.cards[root]
             stops = sum(len(context) == 1 for context in staging)
             splits = (d - stops) * self.log_split(m, d) if stops < d else 0.0
-            total += float(np.exp(stops * self.log_stop(m, d) + splits))
-        return log(total)
+            trees.append(stops * self.log_stop(m, d) + splits)
+        if len(roots) == 1:
+            return trees[0]
+        return log(2 * self.pair(m) + float(np.exp(trees).sum()))
 
     def level_weights(self, cards: NDArray[np.intp], beta: int) -> LevelWeights:
         """Return the log-weights of all pieces over a level of candidates, for a context bound of at most 2."""

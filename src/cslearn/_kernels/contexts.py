@@ -155,7 +155,11 @@ def score_packed(words, starts, pairs, codes, cards, target, candidates, ess, lo
             continue
         for x in range(d_k):
             pair[k, k, x] = -np.inf
-        triples = np.zeros((k, d_k, pair.shape[2], d_i))
+        widest = 0
+        for j in range(k):
+            if (d_k - 1) * (cards[candidates[j]] - 1) * (d_i - 1) <= CELLS_BY_BITS:
+                widest = max(widest, cards[candidates[j]])
+        triples = np.zeros((k, d_k, widest, d_i))
         for x in range(1, d_k):
             for z in range(1, d_i):
                 for word in range(length):
@@ -170,8 +174,9 @@ def score_packed(words, starts, pairs, codes, cards, target, candidates, ess, lo
                             triples[j, x, y, z] = number
         for j in range(k):
             other, d_j, of_j = candidates[j], cards[candidates[j]], starts[candidates[j]]
-            counts = triples[j]
-            if (d_k - 1) * (d_j - 1) * (d_i - 1) <= CELLS_BY_BITS:
+            by_bits = (d_k - 1) * (d_j - 1) * (d_i - 1) <= CELLS_BY_BITS
+            counts = triples[j] if by_bits else np.zeros((d_k, d_j, d_i))
+            if by_bits:
                 for z in range(1, d_i):
                     for y in range(1, d_j):
                         counts[0, y, z] = pairs[of_j + y, of_i + z]

@@ -12,7 +12,7 @@ range of a double, and whose candidates are all binary, is *light*: its exponent
 """
 
 from collections import namedtuple
-from math import exp, log
+from math import log
 
 import numpy as np
 from numba import njit
@@ -40,13 +40,13 @@ STOP = 0.5
 #   kind[column]             cardinalities that are equal are of one kind
 #   weights[m, kind]         the prior's weights in a level of m variables, of a stop and of a split at a root's state
 #   whole[m], both[m]        ... of the whole level, and of a full split on a pair beyond its two trees (or less than 0)
-#   norm[m, kind], log_norm  the term of a root in the normaliser, relative to a number with that logarithm
+#   norm, norm_e[m, kind]    the term of a root in the normaliser
 #   light[i]                 whether target i needs no exponents and has binary candidates only
 #   before[i, j]             whether i must come before j
 Problem = namedtuple(
     "Problem",
     "beta width stop root root_e pair pair_e n_candidates columns place cards kind stop_weight split_weight whole both"
-    " norm log_norm light before",
+    " norm norm_e light before",
 )
 # The order and where each variable stands in it. For each target, in the row of its number: the members of its level
 # as a list and where each candidate stands in it (-1: nowhere), their number, how many of each kind, the sums of splits
@@ -134,6 +134,17 @@ def _sum_of_splits(problem, i, state, row, without, k, x):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
+def _lost_full(rest, rest_e, total, total_e, d_k):
+    """Tell the same of a sum of full splits, which is added to a product of as many brackets as the root has states.
+
+    With many states that product may be far smaller than a single stop.
+    """
+    if d_k <= 20:
+        return _lost(rest, rest_e, total, total_e)
+    return total > 0.0 and (rest_e != total_e or rest < SMALLEST_REST * total)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def _lost(rest, rest_e, total, total_e):
     """Tell whether too little is left of a sum for a subtraction to be trusted."""
     if total_e < 0:
@@ -199,7 +210,7 @@ def log_score(problem, i, state, row, v, sign):
             value, value_e = 1.0, np.int64(0)
             if beta == 1:
                 for _ in range(d_k):
-                    value *= stop
+                    value, value_e = _normal(value * stop, value_e)
             else:
                 changes = sign != 0 and k != v
                 added, added_e = 1.0, np.int64(0)
@@ -224,7 +235,7 @@ def log_score(problem, i, state, row, v, sign):
                         twice, twice_e = _plus(twice, twice_e, added, added_e)
                     else:
                         rest, rest_e = _minus(twice, twice_e, added, added_e)
-                        if _lost(rest, rest_e, twice, twice_e):
+                        if _lost_full(rest, rest_e, twice, twice_e, d_k):
                             rest, rest_e = _sum_of_splits(problem, i, state, row, v, k, nothing)
                         twice, twice_e = rest, rest_e
                 value, value_e = _plus(value, value_e, both * twice, twice_e)
@@ -232,17 +243,16 @@ def log_score(problem, i, state, row, v, sign):
             total, total_e = _plus(total, total_e, value, value_e)
 
     # The prior's sum over all stagings of the level.
-    norm, log_norm = problem.whole[m], 0.0
+    norm, norm_e = problem.whole[m], np.int64(0)
     if beta > 0 and m > 0:
-        log_norm = problem.log_norm[m]
         if beta >= 2:
             norm += m * (m - 1) * both
-        norm *= exp(-log_norm)
+        moving = kinds[columns[i, v]] if sign != 0 else -1
         for kind in range(problem.norm.shape[1]):
-            norm += state.kinds[row, kind] * problem.norm[m, kind]
-        if sign != 0:
-            norm += sign * problem.norm[m, kinds[columns[i, v]]]
-    return problem.stop[i] + log(total / norm) + total_e * LOG_BASE - log_norm
+            number = state.kinds[row, kind] + (sign if kind == moving else 0)
+            if number > 0:
+                norm, norm_e = _plus(norm, norm_e, number * problem.norm[m, kind], problem.norm_e[m, kind])
+    return problem.stop[i] + log(total / norm) + (total_e - norm_e) * LOG_BASE
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -305,7 +315,7 @@ def leave(problem, i, state, row, v):
         rest, rest_e = full[at] - added, np.int64(0)
         if not light:
             rest, rest_e = _minus(full[at], full_e[at], added, added_e)
-        if _lost(rest, rest_e, full[at], np.int64(0) if light else full_e[at]):
+        if _lost_full(rest, rest_e, full[at], np.int64(0) if light else full_e[at], cards[columns[i, k]]):
             rest, rest_e = _sum_of_splits(problem, i, state, row, v, k, np.int64(-1))
         full[at], full_e[at] = rest, rest_e
     last = state.members[row, state.size[row] - 1]

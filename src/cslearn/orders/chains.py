@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cslearn._numerics import n_threads
+from cslearn.errors import InputError
 
 __all__ = ["Chain", "Progress", "default_n_iter", "sample_chains"]
 
@@ -120,6 +121,10 @@ def sample_chains(
     n_iter = default_n_iter(p) if n_iter is None else n_iter
     burn_in = n_iter // 5 if burn_in is None else burn_in
     thin = max(1, (n_iter - burn_in) // 1000) if thin is None else thin
+    if n_iter // thin <= burn_in // thin:
+        raise InputError(
+            f"n_iter={n_iter} moves with burn_in={burn_in} and thin={thin} leave no draws: make more moves or keep more"
+        )
     seeds = (
         np.random.SeedSequence(random_state) if not isinstance(random_state, np.random.SeedSequence) else random_state
     )

@@ -40,7 +40,7 @@ def order_problem(scores: Scores, before: NDArray[np.bool_] | None = None) -> An
         place[i, candidates] = np.arange(len(candidates))
 
     root, root_e = np.zeros((p, m)), np.zeros((p, m), dtype=np.int64)
-    splits, splits_e = np.zeros(pair.shape), np.zeros(pair.shape, dtype=np.int16)
+    splits, splits_e = np.zeros(pair.shape), np.zeros(pair.shape, dtype=np.int32)
 
     def scale(i: int) -> bool:
         return bool(
@@ -90,6 +90,8 @@ def _prior_weights(prior: Prior, cards: NDArray[np.int64], m: int, beta: int) ->
     Those of a stop, a split, the whole level and a pair; then the term of a root in the normaliser, in which each of
     its `d` states stops or splits on one of the ``m - 1`` others, relative to a number whose logarithm comes last.
     """
+    from cslearn._kernels.levels import LOG_BASE
+
     log_stop, log_split = np.zeros((m + 1, len(cards))), np.full((m + 1, len(cards)), -np.inf)
     whole, pair = np.array([prior.log_whole(k) for k in range(m + 1)]), np.zeros(m + 1)
     for k in range(1, m + 1):
@@ -100,6 +102,6 @@ def _prior_weights(prior: Prior, cards: NDArray[np.int64], m: int, beta: int) ->
     others = np.maximum(np.arange(m + 1) - 1, 0)[:, None]
     with np.errstate(divide="ignore"):
         log_norm = cards * np.logaddexp(log_stop, np.log(others) + log_split)
-    largest = log_norm.max(axis=1)
-    norm = np.exp(log_norm - largest[:, None])
-    return np.exp(log_stop), np.exp(log_split), np.exp(whole), pair, norm, largest
+    exponent = np.floor(log_norm / LOG_BASE + 0.5)
+    norm = np.exp(log_norm - exponent * LOG_BASE)
+    return np.exp(log_stop), np.exp(log_split), np.exp(whole), pair, norm, exponent.astype(np.int64)

@@ -79,7 +79,10 @@ class BoxCover:
             memo[uncovered] = result
             return result
 
-        value(self.everything)
+        try:
+            value(self.everything)
+        except RecursionError:
+            raise LimitError("these stagings have too many stages for an exact cover. Use fewer candidates.") from None
         return memo
 
     def count(self) -> int:

@@ -233,5 +233,5 @@ def _fewest_of_best(options: list[tuple[float, int, T]], tolerance: float) -> tu
 
 def _draw_log(log_weights: Floats, rng: np.random.Generator) -> int:
     """Draw a position with probability proportional to ``exp(log_weights)``."""
-    weights = np.exp(log_weights - log_weights.max())
-    return int(np.searchsorted(np.cumsum(weights), rng.random() * weights.sum(), side="right"))
+    sums = np.cumsum(np.exp(log_weights - log_weights.max()))
+    return int(np.searchsorted(sums, rng.random() * sums[-1], side="right"))

@@ -67,8 +67,10 @@ def test_wide_codes() -> None:
 
 def test_the_array_of_the_caller_stays_writable() -> None:
     mine = np.asfortranarray([[0], [1]], dtype=np.uint8)
-    Table(mine, ["a"], [[0, 1]])
+    table = Table(mine, ["a"], [[0, 1]])
     mine[0, 0] = 1
+    assert mine.flags.writeable
+    assert table.codes[0, 0] == 0
 
 
 def test_properties() -> None:

@@ -167,7 +167,7 @@ def _can_produce(tree: CStree, assignment: dict[str, object]) -> bool:
     """Tell whether the partial assignment has positive probability, by a search over the ancestors of its variables."""
     import networkx as nx
 
-    assert tree.parameters is not None
+    parameters = tree.needed_parameters()
     dag = tree.to_dag()
     relevant = set(assignment).union(*(nx.ancestors(dag, v) for v in assignment))
     order = [v for v in tree.order if v in relevant]
@@ -176,7 +176,7 @@ def _can_produce(tree: CStree, assignment: dict[str, object]) -> bool:
         if position == len(order):
             return True
         variable = order[position]
-        row = tree.parameters[variable][tree.stagings[variable].stage_of(outcome)]  # type: ignore[index]
+        row = parameters[variable][tree.stagings[variable].stage_of(outcome)]
         options = [assignment[variable]] if variable in assignment else tree.states[variable]
         return any(
             row[tree.states[variable].index(state)] > 0 and extend(position + 1, {**outcome, variable: state})

@@ -9,6 +9,7 @@ of theirs and of twice a number of its own, which is negative where the two tree
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import lru_cache
 from math import comb, inf, log
@@ -25,26 +26,26 @@ __all__ = ["PRIORS", "Prior", "SparsePrior", "TreePrior", "UniformPrior", "get_p
 
 
 @dataclass(frozen=True)
-class Prior:
+class Prior(ABC):
     """A prior over stagings, given by the weights of the pieces of a decision tree."""
 
     name: ClassVar[str]
 
+    @abstractmethod
     def log_whole(self, m: int) -> float:
         """Return the log-weight of the whole level as one stage."""
-        raise NotImplementedError
 
+    @abstractmethod
     def log_stop(self, m: int, d: int) -> float:
         """Return the log-weight of a stop at a state of a root with `d` states."""
-        raise NotImplementedError
 
+    @abstractmethod
     def log_split(self, m: int, d: int) -> float:
         """Return the log-weight of a split on a given variable at a state of a root with `d` states; ``m >= 2``."""
-        raise NotImplementedError
 
+    @abstractmethod
     def pair(self, m: int) -> float:
         """Return half the weight (not its logarithm) of a full split on a pair beyond that of its two trees."""
-        raise NotImplementedError
 
     def log_weight(self, staging: Staging, m: int) -> float:
         """Return the unnormalised log-weight of a staging with at most two context variables a stage."""

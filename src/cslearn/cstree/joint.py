@@ -18,7 +18,7 @@ def conditional_table(tree: CStree, variable: str) -> Floats:
     """Return ``P(variable | parents)`` with one axis for each parent, in the order of the tree, and one for it."""
     parents = tree.parents[variable]
     table = np.empty([len(tree.states[v]) for v in (*parents, variable)])
-    for context, row in zip(tree.stagings[variable], tree.parameters[variable], strict=True):  # type: ignore[index]
+    for context, row in zip(tree.stagings[variable], tree.needed_parameters()[variable], strict=True):
         fixed = tuple(tree.states[v].index(context[v]) if v in context else slice(None) for v in parents)
         table[fixed] = row
     return table

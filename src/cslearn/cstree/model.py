@@ -353,7 +353,8 @@ class CStree:
             for v, staging in self.stagings.items()
         }
 
-    def _needed_parameters(self) -> Mapping[str, Floats]:
+    def needed_parameters(self) -> Mapping[str, Floats]:
+        """Return the parameters; an error says what to do if there are none."""
         if self.parameters is None:
             raise InputError("this CStree has no parameters: estimate them with tree.fit_parameters(data)")
         return self.parameters
@@ -380,7 +381,7 @@ class CStree:
         ndarray, shape (n,)
             Natural logarithms; minus infinity for an outcome of probability zero. O(n) for each stage.
         """
-        parameters = self._needed_parameters()
+        parameters = self.needed_parameters()
         codes = self.encode(data).codes
         total = np.zeros(len(codes))
         for column, variable in enumerate(self.variables):
@@ -409,7 +410,7 @@ class CStree:
 
     def sample_table(self, n: int, random_state: RandomState = None) -> Table:
         """Draw `n` rows as an encoded table. O(n) for each stage."""
-        parameters = self._needed_parameters()
+        parameters = self.needed_parameters()
         if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0:
             raise InputError(f"the number of rows to draw is 0, 1, 2, ..., not {n!r}")
         rng = as_generator(random_state)

@@ -339,7 +339,8 @@ data does not count.
 
 Accuracy: *D* is D(learned || true) in nats, by all outcomes; *gap* is the gap to the truth in held-out mean
 log-likelihood as a multiple of the oracle's, which knows the structure and estimates its parameters from the same data;
-for real data the held-out mean log-likelihood. Figures of accuracy are of one random model each, unless said otherwise. Our defaults were chosen
+for real data the held-out mean log-likelihood. Figures of accuracy are of one random model each, unless said otherwise.
+Our defaults were chosen
 on models of the same kind and partly with the same seeds, and on ALARM's rows; theirs were not.
 
 ## The authors' package

@@ -35,9 +35,9 @@ def test_parents_are_above_and_nothing_overlaps(graph, seed):
         (point, (0.0, 0.0)) for points in layout.bends.values() for point in points
     ]
     for i, ((x, y), (w, h)) in enumerate(boxes):
-        assert 0 <= x - w / 2 + 1e-6
+        assert x - w / 2 + 1e-6 >= 0
         assert x + w / 2 <= layout.size[0] + 1e-6
-        assert 0 <= y - h / 2 + 1e-6
+        assert y - h / 2 + 1e-6 >= 0
         assert y + h / 2 <= layout.size[1] + 1e-6
         for (x2, y2), (w2, h2) in boxes[:i]:
             assert abs(x - x2) >= (w + w2) / 2 + 9.9 or abs(y - y2) >= (h + h2) / 2

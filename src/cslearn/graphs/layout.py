@@ -17,6 +17,7 @@ from __future__ import annotations
 from bisect import bisect_right, insort
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import networkx as nx
@@ -84,7 +85,7 @@ def layered_layout(
     >>> len(layout.bends["a", "b"]), len(layout.bends["a", "c"])
     (0, 1)
     """
-    given = {v: (80.0, 32.0) for v in graph} if sizes is None else sizes
+    given = dict.fromkeys(graph, (80.0, 32.0)) if sizes is None else sizes
     position = {v: i for i, v in enumerate(graph)}
     parts = []
     for component in nx.weakly_connected_components(graph):
@@ -210,7 +211,7 @@ def _ordered(layers: list[list[Hashable]], above: Neighbours, below: Neighbours)
 def _crossings(layers: Sequence[Sequence[Hashable]], above: Neighbours) -> int:
     """Return how many pairs of edges cross: pairs whose upper ends are in the other order than their lower ends."""
     crossings = 0
-    for upper, lower in zip(layers, layers[1:], strict=False):
+    for upper, lower in pairwise(layers):
         place = {v: i for i, v in enumerate(upper)}
         ends: list[int] = []
         for v in lower:
@@ -271,7 +272,7 @@ def _horizontal(
                 weight = sum(w for _, w in pulls)
                 wanted.append(sum(at * w for at, w in pulls) / weight if pulls else x[v])
                 weights.append(weight if pulls else 0.1)
-            apart = [(widths[u] + widths[v]) / 2 + gap for u, v in zip(layer, layer[1:], strict=False)]
+            apart = [(widths[u] + widths[v]) / 2 + gap for u, v in pairwise(layer)]
             x.update(zip(layer, separated(wanted, weights, apart), strict=True))
     return x
 

@@ -1,4 +1,25 @@
-"""Labelled directed acyclic graphs (paper, section 3 and supplement, section 1)."""
+"""Labelled directed acyclic graphs (paper, section 3 and supplement, section 1).
+
+The label of an edge ``j -> i`` is the set of the outcomes of the other parents of ``i`` in which ``i`` does not depend
+on ``j``. For a CStree it follows from the stages of ``i``. A stage with context ``x_S`` says that ``i`` is independent
+of all other variables before it given ``x_S``. If ``j`` is a parent that the context leaves out, weak union moves the
+parents outside ``S`` and other than ``j`` to the condition, decomposition drops what is no parent, and there remains
+
+    i _||_ j | pa(i) - S - j, x_S        for every j in pa(i) - S.
+
+So all outcomes of the other parents that agree with ``x_S`` belong to the label. If ``j`` is in ``S``, changing its
+state leads to another stage, with a distribution of its own, and no such outcome belongs to it:
+
+    L(j, i) = {outcomes of pa(i) - j that agree with x_S : x_S is a context of a stage of i, j not in S}.
+
+(The supplement prints the relation for ``j`` *outside* the parents, where there is no edge, and its formula for the
+label lacks the condition that ``j`` is not in ``S``; without it every label would be the set of all outcomes. Its
+examples follow the formula above.)
+
+A label is kept in compact form, as few contexts as possible, whose variables left out stand for any state: see
+:mod:`cslearn.graphs.patterns`. Contexts of stages are kept where they are as few as any, as in Figure 1b of the paper;
+otherwise the contexts are as short as possible and may overlap, as in the supplement.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +30,7 @@ from typing import TYPE_CHECKING, Any
 import networkx as nx
 
 from cslearn.errors import InputError
+from cslearn.graphs.patterns import hole, smallest_cover
 from cslearn.stagings import Context
 
 if TYPE_CHECKING:
@@ -65,7 +87,10 @@ class LDAG:
             cycle = " -> ".join(str(edge[0]) for edge in nx.find_cycle(self.graph))
             raise InputError(f"the graph of an LDAG has no cycles, but this one has {cycle} -> ...")
         nx.freeze(self.graph)
-        checked = {edge: tuple(Context(context) for context in contexts) for edge, contexts in labels.items()}
+        checked = {
+            edge: tuple(c if isinstance(c, Context) else Context(c) for c in contexts)
+            for edge, contexts in labels.items()
+        }
         for edge, contexts in checked.items():
             self._check_label(edge, contexts)
         self.labels: Mapping[Edge, tuple[Context, ...]] = MappingProxyType(
@@ -88,18 +113,39 @@ class LDAG:
 
     @classmethod
     def from_cstree(cls, tree: CStree) -> LDAG:
-        """Return the LDAG of a CStree.
-
-        The edge ``j -> i`` vanishes for an outcome of the other parents exactly if changing ``x_j`` stays in the
-        stage, that is if the stage's context does not hold ``j``. So the label is the set of the contexts of the
-        stages of ``i`` that do not hold ``j``.
-        """
+        """Return the LDAG of a CStree, with compact labels."""
         graph = tree.to_dag()
         labels = {
             (parent, child): [context for context in tree.stagings[child] if parent not in context]
             for parent, child in graph.edges
         }
-        return cls(graph, labels, states=tree.states)
+        return cls(graph, labels, states=tree.states).compact()
+
+    def compact(self) -> LDAG:
+        """Return the same LDAG with as few contexts in each label as possible.
+
+        A label that has the fewest already is kept as it is.
+
+        Examples
+        --------
+        >>> import networkx as nx
+        >>> from cslearn import LDAG
+        >>> ldag = LDAG(
+        ...     nx.DiGraph([("a", "c"), ("b", "c")]),
+        ...     {("a", "c"): [{"b": 0}, {"b": 2}, {"b": 1}]},
+        ...     states={"a": (0, 1), "b": (0, 1, 2), "c": (0, 1)},
+        ... )
+        >>> ldag.compact().labels["a", "c"]
+        (Context({}),)
+        """
+        labels = {edge: smallest_cover(label, self._others(edge)) for edge, label in self.labels.items()}
+        return LDAG(self.graph, labels, states=self.states)
+
+    def _others(self, edge: Edge) -> dict[str, tuple[Any, ...]]:
+        """Return the parents of the child other than the edge's own, with their states."""
+        if not self.graph.has_edge(*edge):
+            raise InputError(f"there is no edge {edge[0]!r} -> {edge[1]!r}")
+        return {v: self.states[v] for v in self.graph.predecessors(edge[1]) if v != edge[0]}
 
     def vanishes(self, edge: Edge, context: Mapping[str, Any]) -> bool:
         """Tell whether an edge vanishes for every outcome of the other parents that agrees with `context`.
@@ -110,11 +156,59 @@ class LDAG:
         context : mapping of variable to state
             Assigns some or all of the other parents; variables that are no parents do not matter.
         """
-        if not self.graph.has_edge(*edge):
-            raise InputError(f"there is no edge {edge[0]!r} -> {edge[1]!r}")
-        others = {v: self.states[v] for v in self.graph.predecessors(edge[1]) if v != edge[0]}
+        others = self._others(edge)
         known = {v: x for v, x in context.items() if v in others}
-        return _covers(self.labels.get(edge, ()), known, others)
+        for variable, state in known.items():
+            if state not in others[variable]:
+                raise InputError(
+                    f"{variable!r} has no state {state!r} (it has {', '.join(map(str, others[variable]))})"
+                )
+        return hole(self.labels.get(edge, ()), known, others) is None
+
+    def label_text(self, edge: Edge, *, stars: bool = False) -> str:
+        """Return the label of an edge as text; the empty text if it has none.
+
+        Parameters
+        ----------
+        edge : tuple of (parent, child)
+        stars : bool
+            Write tuples of states over all other parents, with ``*`` for any state, as the paper does.
+
+        Examples
+        --------
+        >>> from cslearn.datasets import chickenpox_model
+        >>> ldag = chickenpox_model().to_ldag()
+        >>> ldag.label_text(("background", "carrier"))
+        'exposed=no; exposed=yes, diagnosis=no'
+        >>> ldag.label_text(("background", "carrier"), stars=True)
+        '(diagnosis, exposed) = (*, no), (no, yes)'
+        """
+        others = self._others(edge)
+        label = self.labels.get(edge, ())
+        if not stars or not label:
+            return "; ".join(str(context) or "always" for context in label)
+        patterns = (", ".join(str(context.get(v, "*")) for v in others) for context in label)
+        return f"({', '.join(others)}) = " + ", ".join(f"({pattern})" for pattern in patterns)
+
+    def to_networkx(self) -> nx.DiGraph:
+        """Return a graph whose labelled edges have the attributes ``label``, a text, and ``contexts``, dictionaries.
+
+        Examples
+        --------
+        >>> from cslearn.datasets import chickenpox_model
+        >>> graph = chickenpox_model().to_ldag().to_networkx()
+        >>> graph.edges["background", "exposed"]
+        {'label': 'diagnosis=yes', 'contexts': [{'diagnosis': 'yes'}]}
+        >>> graph.edges["exposed", "carrier"]
+        {}
+        """
+        graph = nx.DiGraph()
+        for v in self.graph:
+            graph.add_node(v, states=list(self.states[v]))
+        graph.add_edges_from(self.graph.edges)
+        for edge, label in self.labels.items():
+            graph.edges[edge].update(label=self.label_text(edge), contexts=[dict(context) for context in label])
+        return graph
 
     def __eq__(self, other: object) -> bool:
         """Tell whether the graphs are the same and the same edges vanish in the same outcomes."""
@@ -141,14 +235,3 @@ class LDAG:
 def _restored(graph: nx.DiGraph, labels: Any, states: Any) -> LDAG:
     """Build a pickled LDAG again."""
     return LDAG(graph, labels, states=states)
-
-
-def _covers(contexts: Iterable[Context], known: Mapping[str, Any], scope: Mapping[str, Sequence[Any]]) -> bool:
-    """Tell whether every outcome of `scope` that agrees with `known` agrees with one of the contexts."""
-    open_contexts = [context for context in contexts if context.agrees(known)]
-    if any(all(v in known for v in context) for context in open_contexts):
-        return True
-    free = next((v for context in open_contexts for v in context if v not in known), None)
-    if free is None:
-        return False
-    return all(_covers(open_contexts, {**known, free: state}, scope) for state in scope[free])

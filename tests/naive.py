@@ -82,36 +82,50 @@ def log_z(rows, weights, cards, target, context, ess):
     return score + sum(lgamma(a_cell + c) - lgamma(a_cell) for c in counts)
 
 
-def tree_prior(cards, level, staging, root=0.8, split=0.3, same=0.1):
-    """Probability that the tree prior draws a staging: the sum over the ways in which it can."""
-    m = len(level)
+def parts(staging, variables):
+    """The stages by the states of variables that all of them hold, without these."""
+    found = {}
+    for context in staging:
+        rest = {v: s for v, s in context.items() if v not in variables}
+        found.setdefault(tuple(context[v] for v in variables), []).append(rest)
+    return list(found.values())
+
+
+def common(staging):
+    """The variables that all stages hold."""
+    return sorted(set.intersection(*(set(context) for context in staging)))
+
+
+def is_tree(staging):
+    """Whether a decision tree draws the staging."""
     if staging == [{}]:
-        return 1 - root if m else 1.0
+        return True
+    return any(all(is_tree(part) for part in parts(staging, [v])) for v in common(staging))
+
+
+def tree_prior(m, staging, beta=2, root=0.8, split=0.3, same=0.1, depth=0):
+    """Probability that the tree prior draws a staging of m candidates: the sum over the ways in which it can."""
+    most = min(m, beta) - depth
+    chance = split if depth else root
+    if staging == [{}]:
+        return 1 - chance if most else 1.0
     total = 0.0
-    for k in level:
-        if not all(k in context for context in staging):
-            continue
-        others = [{v for c in staging if c[k] == x for v in c if v != k} for x in range(cards[k])]
-        if any(len(variables) > 1 for variables in others):
-            continue
-        chance = 1.0
-        for variables in others:
-            if m > 1:
-                chance *= split / (m - 1) if variables else 1 - split
-        if m > 1:
-            chance *= 1 - same
-            if others[0] and all(variables == others[0] for variables in others):
-                chance += same / (m - 1)
-        total += root / m * chance
+    for size in range(1, most + 1):
+        of_size = same ** (size - 1) * (1 - same if size < most else 1)
+        for variables in combinations(common(staging), size):
+            below = prod(tree_prior(m, s, beta, root, split, same, depth + size) for s in parts(staging, variables))
+            total += chance * of_size / comb(m - depth, size) * below
     return total
 
 
-def log_prior_weight(prior, cards, level, staging):
+def log_prior_weight(prior, cards, level, staging, beta=2):
     """Unnormalised log prior of a staging of a level of candidates."""
+    if not is_tree(staging):
+        return -inf
     if prior == "uniform":
         return 0.0
     if prior == "tree":
-        return log(tree_prior(cards, level, staging))
+        return log(tree_prior(len(level), staging, beta))
     return sum(-log(comb(len(level), len(c))) / prod(cards[v] for v in c) for c in staging)
 
 
@@ -124,7 +138,7 @@ def log_joint_terms(rows, weights, cards, target, level, beta, ess, prior):
     """For every staging of the level: log of (normalised prior times marginal likelihood)."""
     level = [v for v in level if cards[v] > 1]
     everything = level_stagings(cards, level, beta)
-    priors = [log_prior_weight(prior, cards, level, s) for s in everything]
+    priors = [log_prior_weight(prior, cards, level, s, beta) for s in everything]
     normaliser = log_sum(priors)
     return [
         (p - normaliser + sum(log_z(rows, weights, cards, target, c, ess) for c in s), s)

@@ -1,10 +1,11 @@
-"""Priors over the stagings of a level, for contexts of at most two variables.
+"""Priors over the stagings of a level, given by the weights of the pieces of a decision tree.
 
-Such a staging is the whole level as one stage, or a decision tree: a root and, for each of its states, a stop or a
-split on one other variable (see :mod:`cslearn.stagings.level`). A prior gives weights to the pieces, which depend on
-the number ``m`` of candidates in the level and on the root's cardinality alone; the weight of a tree is the product
-over the root's states. Only the full split on a pair is drawn by two trees, one from each root. Its weight is the sum
-of theirs and of twice a number of its own, which is negative where the two trees are to count as one.
+A staging is built from the root: a context of ``t`` variables is a stage, or is split on a set of ``r`` further ones and
+the same is asked below each outcome of these (see :mod:`cslearn.stagings.level`). A prior gives weights to the pieces,
+which depend on the number ``m`` of candidates in the level and on the context bound, and may let a stage pay by the
+share of the level that it covers. If no weight of a split is negative the weights are those of trees, and a staging has
+the sum over the trees that draw it; otherwise they must be those of inclusion and exclusion, and each staging counts
+once.
 """
 
 from __future__ import annotations
@@ -12,15 +13,17 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import lru_cache
-from math import comb, inf, log
+from itertools import combinations
+from math import comb, inf, log, prod
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cslearn._numerics import log_sum_exp
 from cslearn.errors import InputError
-from cslearn.stagings import Staging
-from cslearn.stagings.level import LevelWeights
+from cslearn.stagings import Context, Staging
+from cslearn.stagings.level import LevelWeights, Splits
 
 __all__ = ["PRIORS", "Prior", "SparsePrior", "TreePrior", "UniformPrior", "get_prior"]
 
@@ -32,48 +35,70 @@ class Prior(ABC):
     name: ClassVar[str]
 
     @abstractmethod
-    def log_whole(self, m: int) -> float:
-        """Return the log-weight of the whole level as one stage."""
+    def log_stop(self, m: int, t: int, beta: int) -> float:
+        """Return the log-weight of ending in a stage with ``t < beta`` context variables; with `beta` it is zero."""
 
     @abstractmethod
-    def log_stop(self, m: int, d: int) -> float:
-        """Return the log-weight of a stop at a state of a root with `d` states."""
+    def split_weight(self, m: int, t: int, r: int, beta: int) -> float:
+        """Return the weight of a split, below a context of `t` variables, on a given set of `r` others.
 
-    @abstractmethod
-    def log_split(self, m: int, d: int) -> float:
-        """Return the log-weight of a split on a given variable at a state of a root with `d` states; ``m >= 2``."""
+        Here ``t + r`` is at most `m` and at most `beta`. For one variable (``r = 1``) it is positive.
+        """
 
-    @abstractmethod
-    def pair(self, m: int) -> float:
-        """Return half the weight (not its logarithm) of a full split on a pair beyond that of its two trees."""
+    def log_share(self, m: int, t: int) -> float:
+        """Return what a stage with `t` context variables pays, as a log-weight times its share of the level."""
+        return 0.0
 
-    def log_weight(self, staging: Staging, m: int) -> float:
-        """Return the unnormalised log-weight of a staging with at most two context variables a stage."""
-        if not staging.context_variables:
-            return self.log_whole(m)
-        roots = [v for v in staging.context_variables if all(v in context for context in staging)]
-        trees = []
-        for root in roots:
-            d = staging.cards[root]
-            stops = sum(len(context) == 1 for context in staging)
-            splits = (d - stops) * self.log_split(m, d) if stops < d else 0.0
-            trees.append(stops * self.log_stop(m, d) + splits)
-        if len(roots) == 1:
-            return trees[0]
-        return log(2 * self.pair(m) + float(np.exp(trees).sum()))
+    def splits(self, m: int, beta: int) -> Splits:
+        """Return the weights of all splits in a level of `m` candidates."""
+        return tuple(
+            tuple(self.split_weight(m, t, r, beta) if t + r <= m else 0.0 for r in range(1, beta - t + 1))
+            for t in range(beta)
+        )
+
+    def log_weight(self, staging: Staging, m: int, beta: int) -> float:
+        """Return the unnormalised log-weight of a staging that a decision tree can draw; log 0 for any other."""
+        if staging.bound > beta:
+            return -inf
+        cards, splits = staging.cards, self.splits(m, beta)
+        by_staging = any(weight < 0 for row in splits for weight in row)
+
+        def below(contexts: list[Context], fixed: frozenset[object]) -> float:
+            t = len(fixed)
+            if len(contexts) == 1 and len(contexts[0]) == t:
+                share = self.log_share(m, t) / prod(cards[v] for v in fixed)
+                return share + (self.log_stop(m, t, beta) if t < beta else 0.0)
+            common = [v for v in contexts[0] if v not in fixed and all(v in context for context in contexts)]
+            terms = []
+            for r in range(1, 1 + (min(1, len(common)) if by_staging else len(common))):
+                for chosen in combinations(common, r):
+                    parts: dict[tuple[object, ...], list[Context]] = {}
+                    for context in contexts:
+                        parts.setdefault(tuple(context[v] for v in chosen), []).append(context)
+                    weight = splits[t][r - 1]
+                    if weight > 0:
+                        terms.append(log(weight) + sum(below(part, fixed.union(chosen)) for part in parts.values()))
+                    if by_staging:
+                        return terms[0]
+            return log_sum_exp(terms)
+
+        return below(list(staging), frozenset())
 
     def level_weights(self, cards: NDArray[np.intp], beta: int) -> LevelWeights:
-        """Return the log-weights of all pieces over a level of candidates, for a context bound of at most 2."""
+        """Return the log-weights of all pieces over a level of candidates."""
         m, d = len(cards), int(cards.max(initial=1))
-        single = pair = extra = None
-        if beta >= 1 and m >= 1:
-            single = np.repeat(np.array([[self.log_stop(m, d_k)] for d_k in cards]), d, axis=1)
-        if beta >= 2 and m >= 2:
-            splits = np.array([self.log_split(m, d_k) for d_k in cards])
-            pair = np.broadcast_to(splits[:, None, None], (m, d, m))
-            if self.pair(m) >= 0:
-                extra = np.full((m, m), log(self.pair(m)) if self.pair(m) > 0 else -inf)
-        return LevelWeights(cards, self.log_whole(m), single, pair, extra)
+        stages: list[NDArray[np.float64]] = []
+        sizes = np.ones(())
+        for t in range(max(beta, 1)):
+            if t:
+                sizes = np.multiply.outer(sizes, np.repeat(cards[:, None], d, axis=1))
+            stop = self.log_stop(m, t, beta) if t < min(beta, m) else 0.0
+            stages.append(stop + self.log_share(m, t) / sizes if t <= m else np.zeros(sizes.shape))
+        deepest = None
+        if beta:
+            share = self.log_share(m, beta) / sizes if beta <= m else np.zeros(sizes.shape)
+            deepest = np.broadcast_to(share[..., None], (*sizes.shape, m))
+        return LevelWeights(cards, stages, deepest, self.splits(m, beta))
 
     def log_normaliser(self, cards: NDArray[np.intp], beta: int) -> float:
         """Return the log of the sum over the stagings of a level of their weights."""
@@ -94,21 +119,13 @@ class UniformPrior(Prior):
 
     name: ClassVar[str] = "uniform"
 
-    def log_whole(self, m: int) -> float:
+    def log_stop(self, m: int, t: int, beta: int) -> float:
         """Return 0."""
         return 0.0
 
-    def log_stop(self, m: int, d: int) -> float:
-        """Return 0."""
-        return 0.0
-
-    def log_split(self, m: int, d: int) -> float:
-        """Return 0."""
-        return 0.0
-
-    def pair(self, m: int) -> float:
-        """Return minus a half: the two trees of a full split count as one."""
-        return -0.5
+    def split_weight(self, m: int, t: int, r: int, beta: int) -> float:
+        """Return the weight of inclusion and exclusion."""
+        return (-1.0) ** (r + 1)
 
 
 @dataclass(frozen=True)
@@ -120,30 +137,27 @@ class SparsePrior(Prior):
 
     name: ClassVar[str] = "sparse"
 
-    def log_whole(self, m: int) -> float:
+    def log_stop(self, m: int, t: int, beta: int) -> float:
         """Return 0."""
         return 0.0
 
-    def log_stop(self, m: int, d: int) -> float:
-        """Return minus the log of the number of candidates, shared by the root's states."""
-        return -log(m) / d
+    def split_weight(self, m: int, t: int, r: int, beta: int) -> float:
+        """Return the weight of inclusion and exclusion."""
+        return (-1.0) ** (r + 1)
 
-    def log_split(self, m: int, d: int) -> float:
-        """Return minus the log of the number of pairs of candidates, shared by the root's states."""
-        return -log(comb(m, 2)) / d
-
-    def pair(self, m: int) -> float:
-        """Return minus half the weight of one tree: the two trees of a full split count as one."""
-        return -0.5 / comb(m, 2)
+    def log_share(self, m: int, t: int) -> float:
+        """Return minus the log of the number of sets of `t` candidates."""
+        return -log(comb(m, t))
 
 
 @dataclass(frozen=True)
 class TreePrior(Prior):
     """A staging is drawn as a decision tree, every variable that could be chosen being equally probable.
 
-    With probability `root` there is a root. With probability `same` all its states split on the same variable;
-    otherwise each splits with probability `split`, on a variable of its own. So each choice pays for the number of
-    candidates it was made among, which keeps noise out where there are many.
+    With probability `root` there is a root, and below it each context splits with probability `split`, as long as the
+    context bound allows. A split is on one variable; with probability `same` all its states split on the same second
+    variable, and so on. So each choice pays for the number of candidates it was made among, which keeps noise out where
+    there are many.
     """
 
     name: ClassVar[str] = "tree"
@@ -152,24 +166,18 @@ class TreePrior(Prior):
     split: float = 0.3
     same: float = 0.1
 
-    def log_whole(self, m: int) -> float:
-        """Return the log-probability that there is no root."""
-        return log(1 - self.root) if m else 0.0
+    def _chance(self, t: int) -> float:
+        return self.split if t else self.root
 
-    def _log_root(self, m: int) -> float:
-        return log(self.root / m) + (log(1 - self.same) if m > 1 else 0.0)
+    def log_stop(self, m: int, t: int, beta: int) -> float:
+        """Return the log-probability that a context of `t` variables does not split, where it could."""
+        return log(1 - self._chance(t)) if t < min(m, beta) else 0.0
 
-    def log_stop(self, m: int, d: int) -> float:
-        """Return the log-probability of a stop, with the root's share in that of the root."""
-        return self._log_root(m) / d + (log(1 - self.split) if m > 1 else 0.0)
-
-    def log_split(self, m: int, d: int) -> float:
-        """Return the log-probability of a split on one of the others, with the root's share in that of the root."""
-        return self._log_root(m) / d + log(self.split / (m - 1))
-
-    def pair(self, m: int) -> float:
-        """Return the probability of a given root and a given variable on which all its states split."""
-        return self.root / m * self.same / (m - 1)
+    def split_weight(self, m: int, t: int, r: int, beta: int) -> float:
+        """Return the probability of a split on a given set of `r` variables."""
+        most = min(m, beta) - t
+        size = self.same ** (r - 1) * (1 - self.same if r < most else 1.0)
+        return self._chance(t) * size / comb(m - t, r)
 
 
 PRIORS: dict[str, Prior] = {prior.name: prior for prior in (TreePrior(), SparsePrior(), UniformPrior())}

@@ -220,24 +220,27 @@ class Scores:
 
         `level` holds positions in the candidate set of the target.
         """
-        stop, single, pair = (table[target] for table in self.tables)
         cards = np.array(self.table.cards, dtype=np.intp)[self.candidates[target][level]]
+        stages, deepest = self._stage_tables(target, level)
         prior = self.prior.level_weights(cards, self.beta)
-        d = int(cards.max(initial=1))
-        splits = full = None
-        if prior.pair is not None:
-            splits = pair[np.ix_(level, level, np.arange(d))].transpose(1, 2, 0)
-            if prior.extra is not None:
-                exists = np.arange(d)[:, None] < cards[:, None, None]
-                full = np.where(exists, splits, 0.0).sum(axis=1) + prior.extra
-            splits = splits + prior.pair
         return LevelWeights(
             cards,
-            float(stop) + prior.stop,
-            None if prior.single is None else single[level, :d] + prior.single,
-            splits,
-            full,
+            [scores + weights for scores, weights in zip(stages, prior.stages, strict=True)],
+            None if prior.deepest is None or deepest is None else deepest + prior.deepest,
+            prior.splits,
         )
+
+    def _stage_tables(self, target: int, level: NDArray[np.intp]) -> tuple[list[Floats], Floats | None]:
+        """Return the log scores of the contexts of a level, as :class:`LevelWeights` wants them."""
+        stop, single, pair = (table[target] for table in self.tables)
+        d = int(np.array(self.table.cards)[self.candidates[target][level]].max(initial=1))
+        if self.beta == 0:
+            return [np.asarray(stop)], None
+        if self.beta == 1:
+            exists = np.arange(d) < np.array(self.table.cards)[self.candidates[target][level], None]
+            return [np.asarray(stop)], np.where(exists, single[level, :d], 0.0).sum(axis=1)
+        splits = pair[np.ix_(level, level, np.arange(d))].transpose(1, 2, 0)
+        return [np.asarray(stop), single[level, :d]], splits
 
     # ------------------------------------------------------------------ stagings, orders, CStrees
     def _level(self, target: str, predecessors: Iterable[str]) -> tuple[int, NDArray[np.intp]]:
@@ -280,7 +283,7 @@ class Scores:
         if staging.bound > self.beta or not names.issuperset(staging.context_variables):
             return -inf
         cards = np.array([self.table.cards[self._column(name)] for name in names], dtype=np.intp)
-        prior = self.prior.log_weight(staging, len(level))
+        prior = self.prior.log_weight(staging, len(level), self.beta)
         likelihood = fsum(self._stage_scores(target, staging.contexts))
         return prior + likelihood - self.prior.log_normaliser(cards, self.beta)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from math import exp, log
 from typing import Any
 
 import numpy as np
@@ -93,12 +94,17 @@ def _prior_weights(prior: Prior, cards: NDArray[np.int64], m: int, beta: int) ->
     from cslearn._kernels.levels import LOG_BASE
 
     log_stop, log_split = np.zeros((m + 1, len(cards))), np.full((m + 1, len(cards)), -np.inf)
-    whole, pair = np.array([prior.log_whole(k) for k in range(m + 1)]), np.zeros(m + 1)
-    for k in range(1, m + 1):
-        log_stop[k] = [prior.log_stop(k, int(d)) for d in cards]
+    whole, pair = np.zeros(m + 1), np.zeros(m + 1)
+    for k in range(m + 1):
+        splits = prior.splits(k, beta)
+        whole[k] = prior.log_share(k, 0) + (prior.log_stop(k, 0, beta) if beta else 0.0)
+        if k >= 1 and beta >= 1:
+            # What belongs to the root is shared by its states.
+            root = log(splits[0][0])
+            log_stop[k] = (root + prior.log_share(k, 1)) / cards + (prior.log_stop(k, 1, beta) if beta > 1 else 0.0)
         if k >= 2 and beta >= 2:
-            log_split[k] = [prior.log_split(k, int(d)) for d in cards]
-            pair[k] = prior.pair(k)
+            log_split[k] = (root + prior.log_share(k, 2)) / cards + log(splits[1][0])
+            pair[k] = splits[0][1] / 2 * exp(prior.log_share(k, 2))
     others = np.maximum(np.arange(m + 1) - 1, 0)[:, None]
     with np.errstate(divide="ignore"):
         log_norm = cards * np.logaddexp(log_stop, np.log(others) + log_split)

@@ -1,199 +1,336 @@
-"""Sum, maximum and draws over the stagings of a level with contexts of at most two variables.
+"""Sum, maximum, draws and stage probabilities over the stagings of a level that a decision tree can draw.
 
-Such a staging is the whole level as one stage, or a root variable ``k`` and for each of its states either a stop or
-a split on one other variable ``j``. Only the full split on a pair is reached from two roots. Hence, with the
-weight ``z`` of a stage and ``w(k, x, j) = prod_y z(x_k = x, x_j = y)``,
+A decision tree stops, or splits on a variable and goes on below each of its states. With contexts of at most two
+variables every staging is drawn by a tree. Write ``F_t(c)`` for the sum, over all stagings of what agrees with a
+context ``c`` of ``t`` variables, of the product of their weights. Then
 
-    S = z() + sum_k prod_x [ z(x_k = x) + sum_j w(k, x, j) ] - sum_{j<k} prod_{x,y} z(x_j = y, x_k = x),
+    F_t(c) = stop_t z(c) + sum over nonempty sets R of other variables, t + |R| <= beta, of
+             a(t, |R|) prod over outcomes x_R of F_{t + |R|}(c, x_R).
 
-at a cost of O(m^2 d) for m variables of cardinality d, where a list of the stagings has O(m^(d+1)) entries. With a
-maximum in place of the sums (and no correction) the same recursion finds the best staging.
+A staging whose stages all hold the variables ``j`` and ``k`` is drawn from the root ``j`` and from the root ``k``. With
+``a(t, r) = (-1)^(r + 1)`` such stagings count once, by inclusion and exclusion: those with all of ``R`` in all of their
+stages are the full splits on ``R``, with anything below. Where all ``a`` are positive the weights belong to trees in
+which a whole set of variables may be split on at once, and a staging has the sum of the weights of its trees.
+
+Cost and memory are O((m d)^(beta - 1) m) for m variables of cardinality d, where a list of the stagings for two context
+variables already has O(m^(d + 1)) entries. Subtraction loses nothing: what is subtracted is contained at least twice in
+what it is subtracted from.
+
+With a maximum in place of the sums the same recursion finds the best staging. A full split on ``R`` is then given the
+sum of the weights of all the ways in which splits on subsets of ``R`` build it. That is the weight of the staging for
+two context variables, and for any number of them where weights belong to stagings. Where weights belong to trees and
+stages have three context variables or more, trees that differ at two nested places are not added up, so that the
+staging found may lack a factor of the order of the number of its trees.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from math import inf
-from typing import TypeVar
+from functools import cache, cached_property
+from itertools import combinations
+from math import factorial, inf, log, prod
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cslearn._numerics import log_diff_exp, log_sum_exp, log_sum_exp_axis
+from cslearn._numerics import log_sum_exp, log_sum_exp_axis
 from cslearn.stagings.cover import Pairs
 
-__all__ = ["TIE_TOLERANCE", "LevelWeights", "draw_uniform"]
+__all__ = [
+    "TIE_TOLERANCE",
+    "LevelWeights",
+    "Splits",
+    "draw_uniform",
+    "full_split_weight",
+    "inclusion_exclusion",
+    "two_variable_contexts",
+]
 
 TIE_TOLERANCE = 1e-10
 """Stagings whose log-weights differ by less, relative to their size, are tied: fewer stages win."""
 
+# Stages less probable than this are left out of a table of stage probabilities.
+SMALLEST_PROBABILITY = 1e-14
+
 Floats = NDArray[np.float64]
-T = TypeVar("T")
+Ints = NDArray[np.intp]
+Splits = tuple[tuple[float, ...], ...]
+"""``splits[t][r - 1]``: the weight of a split on a given set of ``r`` variables below a context of ``t``."""
+
+
+def inclusion_exclusion(beta: int) -> Splits:
+    """Return the weights of splits with which every staging counts once."""
+    return tuple(tuple((-1.0) ** (r + 1) for r in range(1, beta - t + 1)) for t in range(beta))
 
 
 @dataclass(frozen=True)
 class LevelWeights:
-    """Log-weights of the stages of a level, for a context bound of 0, 1 or 2.
+    """Log-weights of the stages of a level.
 
     Parameters
     ----------
     cards : ndarray of int, shape (m,)
         Cardinalities of the variables, each at least 2.
-    stop : float
-        Log-weight of the stage that is the whole level.
-    single : ndarray, shape (m, d), or None
-        ``single[k, x]``: log-weight of the stage ``x_k = x``; what stands at ``x >= cards[k]`` is not read.
-        None for a context bound of 0.
-    pair : ndarray, shape (m, d, m), or None
-        ``pair[k, x, j]``: sum over ``y`` of the log-weights of the stages ``x_k = x, x_j = y``; the diagonal
-        ``j = k`` is not read. None for a context bound of 0 or 1.
-    extra : ndarray, shape (m, m), or None
-        None if the weights are those of stagings: then the full split on a pair, drawn by two trees of equal weight,
-        counts once. Otherwise weights belong to trees, a staging has the sum of those of its trees, and the full split
-        on `k` and `j` has the log-weights ``extra[k, j]`` and ``extra[j, k]`` besides.
+    stages : sequence of ndarray
+        ``stages[t]`` has shape ``(m, d) * t``: ``stages[2][k, x, j, y]`` is the log-weight of the stage
+        ``x_k = x, x_j = y``. What stands at states that a variable has not, or at a variable that stands twice, is not
+        read. There is one array for each ``t`` below the context bound, and one if the bound is zero.
+    deepest : ndarray, shape ``(m, d) * (beta - 1) + (m,)``, or None
+        ``deepest[k, x, j]``, for two context variables: sum over ``y`` of the log-weights of the stages
+        ``x_k = x, x_j = y``. None if the context bound is zero.
+    splits : Splits
+        The weights of splits: those of :func:`inclusion_exclusion`, or none of them negative.
     """
 
-    cards: NDArray[np.intp]
-    stop: float
-    single: Floats | None = None
-    pair: Floats | None = None
-    extra: Floats | None = None
+    cards: Ints
+    stages: Sequence[Floats]
+    deepest: Floats | None = None
+    splits: Splits = ()
 
     @property
     def size(self) -> int:
         """Number of variables of the level."""
         return len(self.cards)
 
-    @cached_property
-    def _split(self) -> Floats:
-        """`pair` without its diagonal (log 0), shape (m, d, m)."""
-        assert self.pair is not None
-        split = np.array(self.pair, dtype=float)
-        diagonal = np.arange(self.size)
-        split[diagonal, :, diagonal] = -inf
-        return split
+    @property
+    def beta(self) -> int:
+        """The context bound."""
+        return len(self.splits)
 
-    def _over_states(self, values: Floats) -> Floats:
-        """Sum ``values[k, x]`` over the states `x` that variable `k` has."""
-        exists = np.arange(values.shape[1]) < self.cards[:, None]
-        return np.where(exists, values, 0.0).sum(axis=1)
+    @property
+    def _by_staging(self) -> bool:
+        """Whether weights belong to stagings, and not to trees."""
+        return any(weight < 0 for row in self.splits for weight in row)
+
+    # ------------------------------------------------------------------ the recursion
+    def _over_states(self, values: Floats, axis: int) -> Floats:
+        """Sum over the states, along `axis`, that the variable along the axis before it has."""
+        shape = [1] * values.ndim
+        shape[axis - 1], shape[axis] = values.shape[axis - 1], values.shape[axis]
+        exists = (np.arange(values.shape[axis]) < self.cards[:, None]).reshape(shape)
+        return np.where(exists, values, 0.0).sum(axis=axis)
+
+    def _masked(self, values: Floats, t: int) -> Floats:
+        """Set to log 0 what splits, below a context of `t` variables, on one of these again."""
+        everyone = np.arange(self.size)
+        for s in range(t):
+            np.moveaxis(values, (2 * s, 2 * t), (0, 1))[everyone, everyone] = -inf
+        return values
 
     @cached_property
-    def _brackets(self) -> Floats:
-        """Log of the sum over stopping and splitting, for each root `k` and state `x`, shape (m, d)."""
-        assert self.single is not None
-        if self.pair is None:
-            return self.single
-        return np.logaddexp(self.single, log_sum_exp_axis(self._split, axis=2))
+    def _sums(self) -> tuple[list[Floats], list[list[Floats]]]:
+        """``F[t]`` and ``W[t][r - 1]``: the sums below each context, and the products over full splits on r variables.
+
+        ``W[t][r - 1]`` has shape ``(m, d) * t + (m,) * r``.
+        """
+        sums: list[Floats] = [np.empty(0)] * self.beta
+        products: list[list[Floats]] = [[] for _ in range(self.beta)]
+        for t in reversed(range(self.beta)):
+            if t == self.beta - 1:
+                assert self.deepest is not None
+                below = [np.array(self.deepest, dtype=float)]
+            else:
+                below = [self._over_states(values, 2 * t + 1) for values in (sums[t + 1], *products[t + 1])]
+            products[t] = [self._masked(values, t) for values in below]
+            sums[t] = self._total(t, self.stages[t], products[t])
+        return sums, products
+
+    def _total(self, t: int, stages: Floats, products: list[Floats]) -> Floats:
+        positive, negative = np.array(stages, dtype=float), None
+        for r, values in enumerate(products, start=1):
+            weight = self.splits[t][r - 1]
+            if weight == 0 or self.size < r:
+                continue
+            flat = values.reshape(*values.shape[: 2 * t], -1)
+            term = log_sum_exp_axis(flat, axis=-1) + log(abs(weight) / factorial(r))
+            if weight > 0:
+                positive = np.logaddexp(positive, term)
+            else:
+                negative = term if negative is None else np.logaddexp(negative, term)
+        if negative is None:
+            return positive
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.where(np.isneginf(negative), positive, positive + np.log1p(-np.exp(negative - positive)))
 
     def log_sum(self) -> float:
         """Return the log of the sum over all stagings of the product of the weights of their stages."""
-        if self.single is None or not self.size:
-            return self.stop
-        roots = self._over_states(self._brackets)
-        total = log_sum_exp(np.append(roots, self.stop))
-        if self.extra is not None:
-            return log_sum_exp([total, log_sum_exp(self.extra[~np.eye(self.size, dtype=bool)])])
-        if self.pair is None or total == -inf:
-            return total
-        # Each pair is contained twice in what it is subtracted from: no cancellation.
-        return log_diff_exp(total, log_sum_exp(self._full[np.triu_indices(self.size, 1)]))
+        return float(self._sums[0][0]) if self.beta and self.size else float(self.stages[0])
 
-    @cached_property
-    def _full(self) -> Floats:
-        """Log-weight of the tree with root `k` all of whose states split on `j`, shape (m, m) by ``[k, j]``."""
-        assert self.pair is not None
-        exists = np.arange(self.pair.shape[1])[:, None] < self.cards[:, None, None]
-        return np.where(exists, self.pair, 0.0).sum(axis=1)
-
+    # ------------------------------------------------------------------ maximum
     def maximum(self, tolerance: float = TIE_TOLERANCE) -> tuple[float, list[Pairs]]:
         """Return the largest log-weight of a staging, and that staging as a list of contexts.
 
         Of tied stagings the one with the fewest stages is taken, then the one whose root and splits come first.
         """
-        options: list[tuple[float, int, tuple[int, ...] | None]] = [(self.stop, 1, None)]
-        if self.single is not None and self.size:
-            values, stages, splits = self._best_branches(tolerance)
-            for k, d in enumerate(self.cards):
-                tree = (k, *splits[k, :d].tolist())
-                options.append((float(values[k, :d].sum()), int(stages[k, :d].sum()), tree))
-        if self.extra is not None:
-            together = np.logaddexp.reduce([self._full, self._full.T, self.extra, self.extra.T])
-            together[np.tril_indices(self.size)] = -inf
-            best = together.max(initial=-inf)
-            slack = tolerance * max(1.0, abs(best)) if best > -inf else 0.0
-            for first, second in np.argwhere(together >= best - slack).tolist() if best > -inf else []:
-                both = (first, *[second] * int(self.cards[first]))
-                options.append((float(together[first, second]), int(self.cards[first] * self.cards[second]), both))
-        value, _, shape = _fewest_of_best(options, tolerance)
-        return value, self.contexts(shape)
+        if not self.beta or not self.size:
+            return float(self.stages[0]), [()]
+        values: list[Floats] = [np.empty(0)] * self.beta
+        stages: list[Ints] = [np.empty(0, dtype=np.intp)] * self.beta
+        picks: list[Ints] = [np.empty(0, dtype=np.intp)] * self.beta
+        products: list[list[tuple[Floats, Ints]]] = [[] for _ in range(self.beta)]
+        most = 1 if self._by_staging else self.beta
+        for t in reversed(range(self.beta)):
+            if t == self.beta - 1:
+                assert self.deepest is not None
+                counts = np.broadcast_to(self.cards, self.deepest.shape).astype(np.intp)
+                below = [(np.array(self.deepest, dtype=float), counts)]
+            else:
+                below = [
+                    (self._over_states(value, 2 * t + 1), self._over_states(count, 2 * t + 1).astype(np.intp))
+                    for value, count in ((values[t + 1], stages[t + 1]), *products[t + 1])
+                ]
+            products[t] = [(self._masked(value, t), count) for value, count in below[:most]]
+            options = [self._options(t, r, *entry) for r, entry in enumerate(products[t], start=1)]
+            values[t], stages[t], picks[t] = _best(self.stages[t], options, tolerance)
 
-    def _best_branches(self, tolerance: float) -> tuple[Floats, NDArray[np.intp], NDArray[np.intp]]:
-        """Return the value, the number of stages and the split (-1: stop) of the best branch at each root and state.
+        def contexts(prefix: Pairs) -> list[Pairs]:
+            t = len(prefix)
+            at = tuple(number for pair in prefix for number in pair)
+            if t == self.beta or picks[t][at] < 0:
+                return [prefix]
+            pick, r = int(picks[t][at]), 1
+            while pick >= self.size**r:
+                pick, r = pick - self.size**r, r + 1
+            variables = np.unravel_index(pick, (self.size,) * r)
+            return [c for pairs in self._outcomes(tuple(map(int, variables))) for c in contexts(prefix + pairs)]
 
-        Of tied branches a stop is taken, otherwise the first of those on a variable of fewest states.
-        """
-        assert self.single is not None
-        single = np.asarray(self.single, dtype=float)
-        if self.pair is None:
-            return single, np.ones(single.shape, dtype=np.intp), np.full(single.shape, -1, dtype=np.intp)
-        top = np.maximum(single, self._split.max(axis=2))
-        with np.errstate(invalid="ignore"):
-            enough = np.where(np.isneginf(top), -inf, top - tolerance * np.maximum(1.0, np.abs(top)))
-        tied = self._split >= enough[:, :, None]
-        split = np.where(tied, self.cards, np.iinfo(np.intp).max).argmin(axis=2)
-        stop = single >= enough
-        on_split = np.take_along_axis(self._split, split[:, :, None], axis=2)[:, :, 0]
-        return (
-            np.where(stop, single, on_split),
-            np.where(stop, 1, self.cards[split]),
-            np.where(stop, -1, split),
-        )
+        return float(values[0]), contexts(())
 
+    def _options(self, t: int, r: int, values: Floats, counts: Ints) -> tuple[Floats, Ints]:
+        """Return the values and numbers of stages of the splits on `r` variables, with these along the last axis."""
+        weights = self._full_split_weights(t, r)
+        flat = (values + weights).reshape(*values.shape[: 2 * t], -1)
+        if r > 1:
+            ascending = (np.diff(np.indices((self.size,) * r), axis=0) > 0).all(axis=0).ravel()
+            flat = np.where(ascending, flat, -inf)
+        return flat, counts.reshape(flat.shape)
+
+    def _full_split_weights(self, t: int, r: int) -> Floats:
+        """Return the log-weights of full splits on sets of `r` variables below a context of `t`, shape ``(m,) * r``."""
+        if self._by_staging:
+            return np.zeros((self.size,) * r)
+        kinds, kind = np.unique(self.cards, return_inverse=True)
+        small = np.empty((len(kinds),) * r)
+        for index in np.ndindex(small.shape):
+            small[index] = full_split_weight(self.splits, t, tuple(sorted(int(kinds[k]) for k in index)))
+        return small[np.ix_(*[kind] * r)]
+
+    # ------------------------------------------------------------------ draws
     def draw(self, rng: np.random.Generator) -> list[Pairs]:
         """Draw a staging with probability proportional to its weight.
 
-        The root is drawn from the sum without its correction, in which a full split on a pair stands twice, the
-        rest top-down; such a split is then accepted with probability 1/2, unless weights belong to trees.
+        Top-down. Where weights belong to stagings the split at a node is drawn from the sum over single variables, in
+        which a staging stands once for each variable that all its stages hold, and the staging drawn below the node is
+        accepted with probability one over the number of these.
         """
-        if self.single is None or not self.size:
-            return self.contexts(None)
-        extra = -inf if self.extra is None else log_sum_exp(self.extra[~np.eye(self.size, dtype=bool)])
-        roots = np.append(self._over_states(self._brackets), [self.stop, extra])
-        while True:
-            k = _draw_log(roots, rng)
-            if k == self.size:
-                return self.contexts(None)
-            if self.extra is not None and k == self.size + 1:
-                flat = np.where(np.eye(self.size, dtype=bool), -inf, self.extra).ravel()
-                root, other = divmod(_draw_log(flat, rng), self.size)
-                return self.contexts((root, *[other] * int(self.cards[root])))
-            splits = []
-            for x in range(self.cards[k]):
-                branches = np.array([self.single[k, x]])
-                if self.pair is not None:
-                    branches = np.append(self._split[k, x], branches)
-                    choice = _draw_log(branches, rng)
-                    splits.append(choice if choice < self.size else -1)
-                else:
-                    splits.append(-1)
-            if self.extra is not None or not _is_full_pair(splits) or rng.random() < 0.5:
-                return self.contexts((k, *splits))
-
-    def contexts(self, shape: tuple[int, ...] | None) -> list[Pairs]:
-        """Return the contexts of the staging with root ``shape[0]`` and splits ``shape[1:]`` (-1: stop)."""
-        if shape is None:
+        if not self.beta or not self.size:
             return [()]
-        root, *splits = shape
-        contexts: list[Pairs] = []
-        for x, j in enumerate(splits):
-            if j < 0:
-                contexts.append(((root, x),))
-            else:
-                contexts += [((root, x), (j, y)) for y in range(self.cards[j])]
-        return contexts
+        sums, products = self._sums
+        most = 1 if self._by_staging else self.beta
+
+        def below(prefix: Pairs) -> list[Pairs]:
+            t = len(prefix)
+            if t == self.beta:
+                return [prefix]
+            at = tuple(number for pair in prefix for number in pair)
+            options = [np.atleast_1d(self.stages[t][at])]
+            for r, values in enumerate(products[t][:most], start=1):
+                weight = self.splits[t][r - 1]
+                flat = values[at].ravel() + (log(weight / factorial(r)) if weight > 0 else -inf)
+                options.append(flat)
+            weights = np.concatenate(options)
+            while True:
+                pick = _draw_log(weights, rng) - 1
+                if pick < 0:
+                    return [prefix]
+                r = 1
+                while pick >= self.size**r:
+                    pick, r = pick - self.size**r, r + 1
+                variables = tuple(map(int, np.unravel_index(pick, (self.size,) * r)))
+                drawn = [c for pairs in self._outcomes(variables) for c in below(prefix + pairs)]
+                if not self._by_staging:
+                    return drawn
+                common = set.intersection(*({k for k, _ in context[t:]} for context in drawn))
+                if len(common) == 1 or rng.random() * len(common) < 1:
+                    return drawn
+
+        assert sums[0].ndim == 0
+        return below(())
+
+    def _outcomes(self, variables: tuple[int, ...]) -> list[Pairs]:
+        """Return the contexts that assign all of `variables`."""
+        states = np.ndindex(*(int(self.cards[k]) for k in variables))
+        return [tuple(zip(variables, outcome, strict=True)) for outcome in states]
+
+    # ------------------------------------------------------------------ stages
+    def stage_probabilities(self) -> dict[tuple[int, ...], Floats]:
+        """Return the probability of each context to be a stage of a staging drawn with these weights.
+
+        Returns
+        -------
+        dict of tuple of int to ndarray
+            By the ascending positions of the context variables; the array has one axis for each of them, of the size of
+            its cardinality. Context variables with which no stage is probable are left out.
+        """
+        if not self.beta or not self.size:
+            return {(): np.array(1.0)}
+        sums, products = self._sums
+        m, beta = self.size, self.beta
+        d = self.stages[1].shape[1] if beta > 1 else int(self.cards.max())
+        # How probable it is that a tree comes past a context: ordered, as the context was built up.
+        passing = [np.zeros((m, d) * t) for t in range(beta + 1)]
+        passing[0] = np.array(1.0)
+        found: dict[tuple[int, ...], Floats] = {}
+        for t in range(beta):
+            with np.errstate(invalid="ignore"):
+                here = np.where(passing[t] != 0, passing[t] * np.exp(self.stages[t] - sums[t]), 0.0)
+            self._collect(found, here, t)
+            for r, values in enumerate(products[t], start=1):
+                weight = self.splits[t][r - 1] / factorial(r)
+                if not weight or m < r:
+                    continue
+                lead = (...,) + (None,) * r
+                with np.errstate(invalid="ignore"):
+                    share = weight * passing[t][lead] * np.exp(values - sums[t][lead])
+                share = np.where(passing[t][lead] != 0, share, 0.0)
+                spread = share.reshape(*share.shape[: 2 * t], *(n for _ in range(r) for n in (m, 1)))
+                passing[t + r] = passing[t + r] + np.broadcast_to(spread, passing[t + r].shape)
+        self._collect(found, passing[beta], beta)
+        return found
+
+    def _collect(self, found: dict[tuple[int, ...], Floats], probabilities: Floats, t: int) -> None:
+        """Add up the probabilities of contexts of `t` variables over the orders in which they were built up."""
+        if t == 0:
+            found[()] = probabilities
+            return
+        mass = np.abs(probabilities).max(axis=tuple(range(1, 2 * t, 2)))
+        for variables in np.argwhere(mass > SMALLEST_PROBABILITY).tolist():
+            if len(set(variables)) < t:
+                continue
+            index = tuple(n for k in variables for n in (k, slice(int(self.cards[k]))))
+            ascending = tuple(sorted(variables))
+            values = probabilities[index].transpose([variables.index(k) for k in ascending])
+            found[ascending] = found[ascending] + values if ascending in found else values.copy()
+
+
+@cache
+def full_split_weight(splits: Splits, t: int, cards: tuple[int, ...]) -> float:
+    """Return the log of the summed weights of the ways to build a full split on variables of these cardinalities.
+
+    It may be built by one split on all of them, or by one on some and then, below each of their outcomes, on the rest.
+    """
+    if not cards:
+        return 0.0
+    terms = []
+    for r in range(1, len(cards) + 1):
+        weight = splits[t][r - 1]
+        if weight > 0:
+            for first in combinations(range(len(cards)), r):
+                rest = tuple(d for k, d in enumerate(cards) if k not in first)
+                below = prod(cards[k] for k in first) * full_split_weight(splits, t + r, rest)
+                terms.append(log(weight) + below)
+    return log_sum_exp(terms)
 
 
 def draw_uniform(cards: Sequence[int], beta: int, rng: np.random.Generator) -> list[Pairs]:
@@ -203,32 +340,52 @@ def draw_uniform(cards: Sequence[int], beta: int, rng: np.random.Generator) -> l
     the roots' shares are known. O(m) for `m` variables.
     """
     sizes = np.array(cards, dtype=np.intp)
-    shapes = LevelWeights(sizes, 0.0)
     m = len(sizes)
     if beta == 0 or m == 0:
-        return shapes.contexts(None)
+        return [()]
     options = m if beta == 2 else 1
     roots = np.append(sizes * np.log(options), 0.0)
     while True:
         k = _draw_log(roots, rng)
         if k == m:
-            return shapes.contexts(None)
+            return [()]
         # Option k, which would split on the root itself, stands for a stop.
         drawn = rng.integers(options, size=sizes[k]) if beta == 2 else np.full(sizes[k], k)
         splits = [-1 if j == k else int(j) for j in drawn]
-        if not _is_full_pair(splits) or rng.random() < 0.5:
-            return shapes.contexts((k, *splits))
+        if splits[0] < 0 or len(set(splits)) > 1 or rng.random() < 0.5:
+            return two_variable_contexts(cards, (k, *splits))
 
 
-def _is_full_pair(splits: Sequence[int]) -> bool:
-    """Tell whether all states of a root split on the same variable: a staging that has two roots."""
-    return splits[0] >= 0 and len(set(splits)) == 1
+def two_variable_contexts(cards: Sequence[int], shape: tuple[int, ...] | None) -> list[Pairs]:
+    """Return the contexts of the staging with root ``shape[0]`` and splits ``shape[1:]`` (-1: stop)."""
+    if shape is None:
+        return [()]
+    root, *splits = shape
+    contexts: list[Pairs] = []
+    for x, j in enumerate(splits):
+        if j < 0:
+            contexts.append(((root, x),))
+        else:
+            contexts += [((root, x), (j, y)) for y in range(cards[j])]
+    return contexts
 
 
-def _fewest_of_best(options: list[tuple[float, int, T]], tolerance: float) -> tuple[float, int, T]:
-    top = max(value for value, _, _ in options)
-    slack = tolerance * max(1.0, abs(top)) if top > -inf else 0.0
-    return min((option for option in options if option[0] >= top - slack), key=lambda option: option[1])
+def _best(stages: Floats, options: list[tuple[Floats, Ints]], tolerance: float) -> tuple[Floats, Ints, Ints]:
+    """Return the value, the number of stages and the pick (-1: stop) of the best option at each context.
+
+    Of tied options a stop is taken, otherwise the first of those with the fewest stages.
+    """
+    stop = np.asarray(stages, dtype=float)
+    values = np.concatenate([value for value, _ in options], axis=-1)
+    counts = np.concatenate([count for _, count in options], axis=-1)
+    top = np.maximum(stop, values.max(axis=-1))
+    with np.errstate(invalid="ignore"):
+        enough = np.where(np.isneginf(top), -inf, top - tolerance * np.maximum(1.0, np.abs(top)))
+    pick = np.where(values >= enough[..., None], counts, np.iinfo(np.intp).max).argmin(axis=-1)
+    value = np.take_along_axis(values, pick[..., None], axis=-1)[..., 0]
+    count = np.take_along_axis(counts, pick[..., None], axis=-1)[..., 0]
+    stops = stop >= enough
+    return np.where(stops, stop, value), np.where(stops, 1, count), np.where(stops, -1, pick)
 
 
 def _draw_log(log_weights: Floats, rng: np.random.Generator) -> int:

@@ -7,7 +7,7 @@ exact cover of :mod:`cslearn.stagings.cover` beyond.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import product
+from itertools import permutations, product
 from math import inf
 from typing import Any
 
@@ -17,7 +17,13 @@ from cslearn._numerics import RandomState, as_generator
 from cslearn.errors import InputError
 from cslearn.stagings.counting import Cards, candidate_cards, check_beta
 from cslearn.stagings.cover import BoxCover, Pairs
-from cslearn.stagings.level import TIE_TOLERANCE, LevelWeights, draw_uniform
+from cslearn.stagings.level import (
+    TIE_TOLERANCE,
+    LevelWeights,
+    draw_uniform,
+    inclusion_exclusion,
+    two_variable_contexts,
+)
 from cslearn.stagings.types import Context, Scope, Staging, as_scope
 
 __all__ = ["draw", "listing", "log_sum", "maximum"]
@@ -53,8 +59,8 @@ def listing(cards: Cards | Scope, beta: int, candidates: Iterable[Any] | None = 
     """
     level = _Level(cards, beta, candidates)
     if level.beta <= 2:
-        weights = LevelWeights(np.array(level.cards, dtype=np.intp), 0.0)
-        return (level.staging(weights.contexts(shape)) for shape in _shapes(level.cards, level.beta))
+        shapes = _shapes(level.cards, level.beta)
+        return (level.staging(two_variable_contexts(level.cards, shape)) for shape in shapes)
     return map(level.staging, BoxCover(level.cards, level.beta).listing())
 
 
@@ -209,20 +215,21 @@ class _Level:
         return values
 
     def weights(self, log_weight: LogWeight | None) -> LevelWeights:
-        m, d = len(self.cards), max(self.cards, default=0)
-        single = np.zeros((m, d)) if self.beta >= 1 else None
-        pair = np.zeros((m, d, m)) if self.beta >= 2 else None
-        stop = 0.0
+        m, d, beta = len(self.cards), max(self.cards, default=0), self.beta
+        stages = [np.zeros((m, d) * t) for t in range(max(beta, 1))]
+        deepest = np.zeros((*((m, d) * (beta - 1)), m)) if beta else None
         if log_weight is not None:
-            (stop,) = self.log_weights([()], log_weight)
-            for k, x in [(k, x) for k, d_k in enumerate(self.cards) for x in range(d_k)]:
-                if single is not None:
-                    (single[k, x],) = self.log_weights([((k, x),)], log_weight)
-                for j in range(m):
-                    if pair is not None and j != k:
-                        contexts = [((k, x), (j, y)) for y in range(self.cards[j])]
-                        pair[k, x, j] = sum(self.log_weights(contexts, log_weight))
-        return LevelWeights(np.array(self.cards, dtype=np.intp), stop, single, pair)
+            for t in range(beta + 1):
+                for variables in permutations(range(m), t):
+                    for states in product(*(range(self.cards[k]) for k in variables)):
+                        pairs = tuple(zip(variables, states, strict=True))
+                        (value,) = self.log_weights([pairs], log_weight)
+                        at = tuple(number for pair in pairs for number in pair)
+                        if t < beta or not beta:
+                            stages[t][at] = value
+                        elif deepest is not None:
+                            deepest[at[:-1]] += value
+        return LevelWeights(np.array(self.cards, dtype=np.intp), stages, deepest, inclusion_exclusion(beta))
 
 
 def _shapes(cards: tuple[int, ...], beta: int) -> Iterator[tuple[int, ...] | None]:

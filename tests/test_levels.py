@@ -1,0 +1,132 @@
+"""Sums, maxima, draws and stage probabilities over the stagings that decision trees draw, for any context bound."""
+
+from collections import Counter
+from itertools import product
+from math import exp, inf, isclose, log, prod
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import chisquare
+
+import naive
+from cslearn.priors import PRIORS
+from cslearn.stagings.level import LevelWeights
+
+LEVELS = [([2], 1), ([2, 3], 1), ([3, 2], 2), ([2, 2, 3], 2), ([2, 2, 2], 3), ([2, 3, 2], 3), ([2, 2, 2, 2], 3)]
+
+
+def key(context):
+    return frozenset(context.items())
+
+
+def random_scores(cards, beta, rng, scale=1.0, zeros=0.0):
+    return {key(c): -inf if rng.random() < zeros else scale * rng.normal() for c in naive.contexts(cards, beta)}
+
+
+def level_weights(cards, beta, scores, prior):
+    """Likelihoods times prior, spread over the arrays in which contexts stand in every order."""
+    m, d = len(cards), max(cards)
+    weights = PRIORS[prior].level_weights(np.array(cards), beta)
+    stages = [np.array(np.broadcast_to(s, (m, d) * t)) for t, s in enumerate(weights.stages)]
+    deepest = np.array(weights.deepest)
+    for t in range(beta + 1):
+        for variables in product(range(m), repeat=t):
+            if len(set(variables)) == t:
+                for states in product(*(range(cards[k]) for k in variables)):
+                    value = scores[frozenset(zip(variables, states, strict=True))]
+                    at = tuple(n for pair in zip(variables, states, strict=True) for n in pair)
+                    if t < beta:
+                        stages[t][at] += value
+                    else:
+                        deepest[at[:-1]] += value
+    return LevelWeights(np.array(cards), stages, deepest, weights.splits)
+
+
+def enumerated(cards, beta, scores, prior):
+    """The log-weight of every staging that a tree draws."""
+    trees = [s for s in naive.stagings(cards, beta) if naive.is_tree(s)]
+    return [
+        (naive.log_prior_weight(prior, cards, range(len(cards)), s, beta) + sum(scores[key(c)] for c in s), s)
+        for s in trees
+    ]
+
+
+@settings(max_examples=120, deadline=None)
+@given(
+    level=st.sampled_from(LEVELS),
+    prior=st.sampled_from(list(PRIORS)),
+    seed=st.integers(0, 2**32 - 1),
+    scale=st.sampled_from([0.0, 1.0, 50.0, 1000.0]),
+    zeros=st.sampled_from([0.0, 0.0, 0.2]),
+)
+def test_sum_and_maximum_equal_enumeration(level, prior, seed, scale, zeros):
+    cards, beta = level
+    scores = random_scores(cards, beta, np.random.default_rng(seed), scale, zeros)
+    weights = level_weights(cards, beta, scores, prior)
+    values = enumerated(cards, beta, scores, prior)
+    assert isclose(weights.log_sum(), naive.log_sum(v for v, _ in values), rel_tol=1e-9, abs_tol=1e-9)
+    best = max(v for v, _ in values)
+    value, contexts = weights.maximum()
+    if best == -inf:
+        assert value == -inf
+        return
+    found = [dict(context) for context in contexts]
+    (weight,) = [v for v, s in values if naive.as_key(s) == naive.as_key(found)]
+    if prior == "tree" and beta > 2:
+        # Trees that differ at nested places are not added up: the weight found is a lower bound.
+        assert value <= weight + 1e-9
+        assert weight >= best - log(12)
+    else:
+        assert isclose(value, best, rel_tol=1e-9, abs_tol=1e-9)
+        assert isclose(weight, best, rel_tol=1e-9, abs_tol=1e-9)
+
+
+@pytest.mark.parametrize("prior", list(PRIORS))
+@pytest.mark.parametrize(("cards", "beta"), [([2, 3], 2), ([2, 2, 2], 3), ([2, 2, 3], 2)])
+def test_draws_have_the_right_frequencies(cards, beta, prior):
+    scores = random_scores(cards, beta, np.random.default_rng(1))
+    values = enumerated(cards, beta, scores, prior)
+    total = naive.log_sum(v for v, _ in values)
+    expected = {naive.as_key(s): exp(v - total) for v, s in values}
+    n, rng = 20_000, np.random.default_rng(5)
+    weights = level_weights(cards, beta, scores, prior)
+    drawn = Counter(naive.as_key([dict(c) for c in weights.draw(rng)]) for _ in range(n))
+    assert set(drawn) <= set(expected)
+    # Cells with few expected draws are thrown together.
+    chances = np.array(list(expected.values()))
+    often = chances * n >= 5
+    observed = np.array([drawn[k] for k in expected])
+    share, seen = [*chances[often], chances[~often].sum()], [*observed[often], observed[~often].sum()]
+    if share[-1] * n < 1:
+        share, seen = share[:-1], seen[:-1]
+    share = np.array(share) / sum(share)
+    assert chisquare(seen, sum(seen) * share).pvalue > 1e-3
+    assert chisquare(np.roll(seen, 1), sum(seen) * share).pvalue < 1e-3
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    level=st.sampled_from(LEVELS),
+    prior=st.sampled_from(list(PRIORS)),
+    seed=st.integers(0, 2**32 - 1),
+    scale=st.sampled_from([0.0, 1.0, 10.0]),
+)
+def test_stage_probabilities_equal_enumeration(level, prior, seed, scale):
+    cards, beta = level
+    scores = random_scores(cards, beta, np.random.default_rng(seed), scale)
+    values = enumerated(cards, beta, scores, prior)
+    total = naive.log_sum(v for v, _ in values)
+    expected = Counter()
+    for value, staging in values:
+        for context in staging:
+            expected[key(context)] += exp(value - total)
+    found = level_weights(cards, beta, scores, prior).stage_probabilities()
+    for context in naive.contexts(cards, beta):
+        variables = tuple(sorted(context))
+        probability = found[variables][tuple(context[v] for v in variables)] if variables in found else 0.0
+        assert isclose(probability, expected[key(context)], rel_tol=1e-7, abs_tol=1e-9)
+    # Every outcome is in one stage.
+    shares = sum(p.sum() / prod(cards[v] for v in variables) for variables, p in found.items())
+    assert isclose(shares, 1.0, rel_tol=1e-9)

@@ -6,7 +6,15 @@ Every message says what was wrong, where, and what to do about it. The command l
 
 from __future__ import annotations
 
-__all__ = ["CslearnError", "DataWarning", "FileError", "InputError", "LimitError", "MissingExtraError"]
+__all__ = [
+    "ConvergenceWarning",
+    "CslearnError",
+    "DataWarning",
+    "FileError",
+    "InputError",
+    "LimitError",
+    "MissingExtraError",
+]
 
 
 class CslearnError(Exception):
@@ -31,3 +39,7 @@ class MissingExtraError(CslearnError, ImportError):
 
 class DataWarning(UserWarning):
     """Data that can be used but deserve a look, such as a constant column."""
+
+
+class ConvergenceWarning(UserWarning):
+    """Sampled orders that may not stand for their posterior, because the chains were too short."""

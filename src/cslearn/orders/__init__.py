@@ -1,7 +1,17 @@
 """Searches over orders of the variables. Knows nothing of stagings beyond their scores."""
 
 from cslearn.orders.chains import Chain, Progress, default_n_iter, sample_chains
+from cslearn.orders.diagnostics import effective_sample_size, r_hat
 from cslearn.orders.posterior import OrderPosterior
 from cslearn.orders.problem import order_problem
 
-__all__ = ["Chain", "OrderPosterior", "Progress", "default_n_iter", "order_problem", "sample_chains"]
+__all__ = [
+    "Chain",
+    "OrderPosterior",
+    "Progress",
+    "default_n_iter",
+    "effective_sample_size",
+    "order_problem",
+    "r_hat",
+    "sample_chains",
+]

@@ -1,0 +1,143 @@
+"""R-hat and the effective sample size: equal to their twins and to ArviZ, and right about chains of known quality."""
+
+from math import inf, isclose, isnan
+
+import numpy as np
+import pandas as pd
+import pytest
+from arviz_stats.base import array_stats
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import naive_diagnostics
+from cslearn.errors import InputError
+from cslearn.orders import effective_sample_size, r_hat
+from cslearn.orders.diagnostics import Verdict, diagnose
+
+
+def autoregressive(phi, shape, seed=0, heavy=False):
+    rng = np.random.default_rng(seed)
+    noise = rng.standard_cauchy(shape) if heavy else rng.normal(size=shape)
+    draws = np.empty(shape)
+    draws[:, 0] = noise[:, 0] / np.sqrt(1 - phi**2)
+    for t in range(1, shape[1]):
+        draws[:, t] = phi * draws[:, t - 1] + noise[:, t]
+    return draws
+
+
+# ---------------------------------------------------------------- twins
+@settings(max_examples=60, deadline=None)
+@given(
+    chains=st.integers(1, 4),
+    n=st.integers(4, 40),
+    phi=st.sampled_from([-0.7, 0.0, 0.5, 0.95]),
+    kind=st.sampled_from(["real", "heavy", "ties", "indicator"]),
+    seed=st.integers(0, 9999),
+)
+def test_both_equal_their_slow_twins(chains, n, phi, kind, seed):
+    draws = autoregressive(phi, (chains, n), seed, heavy=kind == "heavy")
+    draws = {"ties": np.round(draws), "indicator": draws > 0.4}.get(kind, draws)
+    if np.ptp(draws.astype(float)) == 0:
+        assert isnan(r_hat(draws))
+        assert isnan(effective_sample_size(draws))
+        return
+    # Ranks of two values are a linear function of them, so both take the same way for indicators.
+    assert isclose(r_hat(draws), naive_diagnostics.r_hat(draws.astype(float).tolist()), rel_tol=1e-9)
+    half = draws[:, : n // 2], draws[:, n - n // 2 :]
+    if np.ptp(np.concatenate(half).astype(float)) > 0:
+        twin = naive_diagnostics.effective_sample_size(draws.astype(float).tolist())
+        assert isclose(effective_sample_size(draws), twin, rel_tol=1e-9)
+
+
+@pytest.mark.parametrize("phi", [-0.5, 0.0, 0.5, 0.9])
+@pytest.mark.parametrize("indicator", [False, True])
+def test_both_equal_those_of_arviz(phi, indicator):
+    for seed in range(5):
+        draws = autoregressive(phi, (4, 1001), seed)
+        draws = (draws > 0.3).astype(float) if indicator else draws
+        axes = {"chain_axis": 0, "draw_axis": 1}
+        assert isclose(r_hat(draws), float(array_stats.rhat(draws, method="rank", **axes)), rel_tol=1e-9)
+        size = float(array_stats.ess(draws, method="bulk", **axes))
+        # ArviZ lets the very last pair of autocorrelations that it adds be larger than the one before.
+        assert isclose(effective_sample_size(draws), size, rel_tol=2e-3)
+
+
+def test_many_quantities_at_once_are_those_one_by_one():
+    draws = np.stack([autoregressive(phi, (3, 60), 1) for phi in (0.0, 0.5, 0.9)], axis=2)
+    draws = np.concatenate([draws, draws > 0, np.ones((3, 60, 1))], axis=2)
+    sizes = [effective_sample_size(draws[:, :, k]) for k in range(7)]
+    assert np.allclose(effective_sample_size(draws), sizes, rtol=1e-12, equal_nan=True)
+    assert np.allclose(r_hat(draws), [r_hat(draws[:, :, k]) for k in range(7)], rtol=1e-12, equal_nan=True)
+
+
+# ---------------------------------------------------------------- known values
+@pytest.mark.parametrize("phi", [0.0, 0.5, 0.9])
+def test_the_size_is_that_of_an_autoregressive_series(phi):
+    """Its integrated autocorrelation time is (1 + phi) / (1 - phi)."""
+    sizes = [effective_sample_size(autoregressive(phi, (4, 5000), seed)) for seed in range(10)]
+    assert abs(np.mean(sizes) / (20_000 * (1 - phi) / (1 + phi)) - 1) < 0.07
+
+
+def test_chains_that_disagree_are_noticed():
+    draws = autoregressive(0.0, (4, 500))
+    assert r_hat(draws) < 1.01
+    assert r_hat(draws + np.array([[2.0], [0], [0], [0]])) > 1.2  # one is elsewhere
+    assert r_hat(draws * np.array([[9.0], [1], [1], [1]])) > 1.1  # one is wider
+    assert r_hat(draws + np.linspace(0, 3, 500)) > 1.1  # all drift
+    assert effective_sample_size(draws + np.array([[2.0], [0], [0], [0]])) < 40
+
+
+def test_constants():
+    same = np.ones((4, 100), dtype=bool)
+    assert isnan(r_hat(same))
+    assert isnan(effective_sample_size(same))
+    apart = same.copy()
+    apart[0] = False
+    assert r_hat(apart) == inf
+    assert effective_sample_size(apart) < 10
+
+
+@pytest.mark.parametrize("shape", [(2, 0), (4, 3)])
+def test_too_few_draws_say_nothing(shape):
+    assert isnan(r_hat(np.zeros(shape)))
+    assert isnan(effective_sample_size(np.random.default_rng(0).normal(size=shape)))
+
+
+def test_a_wrong_shape_is_refused():
+    with pytest.raises(InputError, match=r"shape \(chains, draws\)"):
+        r_hat(np.zeros(10))
+
+
+# ---------------------------------------------------------------- the verdict
+def judged(*columns, n_chains=4):
+    draws = np.stack(columns, axis=2)
+    frame = diagnose([([f"q{i}" for i in range(len(columns))], draws)])
+    return Verdict.of(frame, n_chains, draws.shape[1])
+
+
+def test_the_verdict():
+    good = autoregressive(0.0, (4, 500))
+    constant = np.zeros((4, 500))
+    both = (good, good > 0)
+    largest, fewest = max(map(r_hat, both)), min(map(effective_sample_size, both))
+    assert judged(*both, constant) == Verdict(True, largest, fewest, "")
+    assert not judged(good, constant + np.array([[0], [0], [0], [1]])).converged
+    slow = judged(good, autoregressive(0.99, (4, 500)) > 0)
+    assert not slow.converged
+    assert "'q1'" in slow.reason
+    assert "should be at least 400" in slow.reason
+    elsewhere = judged(good + np.array([[1.0], [0], [0], [0]]), good > 0)
+    assert elsewhere.reason.startswith("R-hat of 'q0' is 1.")
+    assert "should be at most 1.01" in elsewhere.reason
+    assert not judged(good[:, :3]).converged
+    assert judged(constant).converged
+    assert isnan(judged(constant).r_hat)
+
+
+def test_the_frame_joins_blocks():
+    good = autoregressive(0.0, (4, 50))[:, :, None]
+    frame = diagnose(iter([(["a"], good), (["b", "c"], np.concatenate([good, good], axis=2) > 0)]))
+    assert isinstance(frame, pd.DataFrame)
+    assert frame.columns.tolist() == ["quantity", "mean", "r_hat", "ess"]
+    assert frame["quantity"].tolist() == ["a", "b", "c"]
+    assert frame["mean"][1] == (good > 0).mean()

@@ -120,7 +120,10 @@ def test_the_verdict():
     constant = np.zeros((4, 500))
     both = (good, good > 0)
     largest, fewest = max(map(r_hat, both)), min(map(effective_sample_size, both))
-    assert judged(*both, constant) == Verdict(True, largest, fewest, "")
+    verdict = judged(*both, constant)
+    assert verdict.converged
+    assert verdict.reason == ""
+    assert (verdict.r_hat, verdict.ess) == pytest.approx((largest, fewest), rel=1e-9)
     assert not judged(good, constant + np.array([[0], [0], [0], [1]])).converged
     slow = judged(good, autoregressive(0.99, (4, 500)) > 0)
     assert not slow.converged

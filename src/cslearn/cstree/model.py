@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from cslearn.graphs import LDAG, CSIRelation
+    from cslearn.plots._figure import Picture
 
 __all__ = ["CStree"]
 
@@ -525,6 +526,62 @@ class CStree:
         from cslearn.cstree.files import load
 
         return load(path)
+
+    # ------------------------------------------------------------------ pictures
+    def plot(self, kind: Literal["ldag", "staged-tree"] = "ldag", **options: Any) -> Picture:
+        """Draw the model. Needs the extra ``cslearn[plots]``.
+
+        Parameters
+        ----------
+        kind : {"ldag", "staged-tree"}
+            The staged tree is for few variables: it has a leaf for each outcome of all of them.
+        **options
+            Those of :func:`cslearn.plots.plot_ldag` or :func:`cslearn.plots.plot_staged_tree`. ``strength=True`` stands
+            for :func:`cslearn.plots.edge_strengths`: thick edges where the parent changes much.
+
+        Returns
+        -------
+        Picture
+            A matplotlib figure that notebooks show and ``savefig`` writes.
+
+        Examples
+        --------
+        >>> from cslearn.datasets import chickenpox_model
+        >>> picture = chickenpox_model().plot(strength=True)
+        >>> picture = chickenpox_model().plot("staged-tree", probabilities=True)
+        """
+        from cslearn.plots import edge_strengths, plot_ldag, plot_staged_tree
+
+        if kind == "staged-tree":
+            return plot_staged_tree(self, **options)
+        if kind != "ldag":
+            raise InputError(f"kind is 'ldag' or 'staged-tree', not {kind!r}")
+        if options.get("strength") is True:
+            options["strength"] = edge_strengths(self)
+        return plot_ldag(self.to_ldag(), **options)
+
+    def to_dot(self, **options: Any) -> str:
+        """Return the staged tree for Graphviz; `options` are those of :func:`cslearn.plots.staged_tree_to_dot`.
+
+        The LDAG is ``tree.to_ldag().to_dot()``.
+        """
+        from cslearn.plots import staged_tree_to_dot
+
+        return staged_tree_to_dot(self, **options)
+
+    def to_tikz(self, **options: Any) -> str:
+        """Return the staged tree for LaTeX; `options` are those of :func:`cslearn.plots.staged_tree_to_tikz`.
+
+        The LDAG is ``tree.to_ldag().to_tikz()``.
+        """
+        from cslearn.plots import staged_tree_to_tikz
+
+        return staged_tree_to_tikz(self, **options)
+
+    def _repr_svg_(self) -> str | None:
+        from cslearn.plots.graph import NOTEBOOK_NODES
+
+        return self.to_ldag()._repr_svg_() if len(self.order) <= NOTEBOOK_NODES else None
 
     # ------------------------------------------------------------------ comparison and printing
     def __eq__(self, other: object) -> bool:

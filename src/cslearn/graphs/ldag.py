@@ -35,6 +35,7 @@ from cslearn.stagings import Context
 
 if TYPE_CHECKING:
     from cslearn.cstree import CStree
+    from cslearn.plots._figure import Picture
 
 __all__ = ["LDAG"]
 
@@ -209,6 +210,37 @@ class LDAG:
         for edge, label in self.labels.items():
             graph.edges[edge].update(label=self.label_text(edge), contexts=[dict(context) for context in label])
         return graph
+
+    # ------------------------------------------------------------------ pictures
+    def plot(self, **options: Any) -> Picture:
+        """Draw the LDAG; `options` are those of :func:`cslearn.plots.plot_ldag`. Needs the extra ``cslearn[plots]``.
+
+        Examples
+        --------
+        >>> from cslearn.datasets import chickenpox_model
+        >>> picture = chickenpox_model().to_ldag().plot(labels="legend")
+        >>> picture.savefig("ldag.svg")  # doctest: +SKIP
+        """
+        from cslearn.plots import plot_ldag
+
+        return plot_ldag(self, **options)
+
+    def to_dot(self, **options: Any) -> str:
+        """Return the LDAG for Graphviz; `options` are those of :func:`cslearn.plots.ldag_to_dot`."""
+        from cslearn.plots import ldag_to_dot
+
+        return ldag_to_dot(self, **options)
+
+    def to_tikz(self, **options: Any) -> str:
+        """Return the LDAG for LaTeX; `options` are those of :func:`cslearn.plots.ldag_to_tikz`."""
+        from cslearn.plots import ldag_to_tikz
+
+        return ldag_to_tikz(self, **options)
+
+    def _repr_svg_(self) -> str | None:
+        from cslearn.plots.graph import notebook_svg
+
+        return notebook_svg(self)
 
     def __eq__(self, other: object) -> bool:
         """Tell whether the graphs are the same and the same edges vanish in the same outcomes."""

@@ -19,6 +19,8 @@ from cslearn.orders.files import read_arrays, write_arrays
 if TYPE_CHECKING:
     import pandas as pd
 
+    from cslearn.plots._figure import Picture
+
 __all__ = ["OrderPosterior"]
 
 # Pairs of variables that are diagnosed, and how many at a time, which bounds the memory.
@@ -83,6 +85,18 @@ class OrderPosterior:
         positions = np.argsort(self.orders, axis=1)
         before = (positions[:, :, None] < positions[:, None, :]).mean(axis=0) if len(positions) else np.nan
         return pd.DataFrame(before, index=self.variables, columns=self.variables)
+
+    def plot_trace(self) -> Picture:
+        """Draw the log order score of each chain: see :func:`cslearn.plots.plot_trace`."""
+        from cslearn.plots import plot_trace
+
+        return plot_trace(self)
+
+    def plot_precedence(self) -> Picture:
+        """Draw :meth:`precedence` as a heat map: see :func:`cslearn.plots.plot_precedence`."""
+        from cslearn.plots import plot_precedence
+
+        return plot_precedence(self)
 
     # ------------------------------------------------------------ can the draws be trusted?
     def diagnostics(self) -> pd.DataFrame:

@@ -72,7 +72,11 @@ class Picture(Figure):
 
     def _save(self, file: IO[bytes], **options: Any) -> None:
         kind = str(options.setdefault("format", "png")).lower()
-        nothing = {"svg": {"Date": None, "Creator": "cslearn"}, "pdf": {"CreationDate": None}, "png": {"Software": None}}
+        nothing: dict[str, dict[str, str | None]] = {
+            "svg": {"Date": None, "Creator": "cslearn"},
+            "pdf": {"CreationDate": None},
+            "png": {"Software": None},
+        }
         options["metadata"] = {**nothing.get(kind, {}), **options.get("metadata", {})}
         options.setdefault("dpi", 150 if kind == "png" else "figure")
         with matplotlib.rc_context({"svg.hashsalt": "cslearn", "svg.fonttype": "path", "text.usetex": False}):
@@ -97,7 +101,7 @@ def _families() -> tuple[str, ...]:
 
 @lru_cache(maxsize=1)
 def _signs() -> frozenset[int]:
-    """The characters that the fonts have."""
+    """Return the characters that the fonts have."""
     found: set[int] = set()
     for family in _families():
         found.update(get_font(matplotlib.font_manager.findfont(FontProperties(family=family))).get_charmap())
@@ -121,14 +125,15 @@ _SCALE = 10  # text is measured at ten times its size, where hinting does not ma
 
 @lru_cache(maxsize=1)
 def _measure() -> RendererAgg:
-    return RendererAgg(8, 8, 72 * _SCALE)
+    return RendererAgg(8, 8, 72 * _SCALE)  # type: ignore[no-untyped-call]
 
 
 @lru_cache(maxsize=4096)
 def text_size(text: str, points: float, bold: bool = False) -> Size:
     """Return the width and height of text, of one or more lines, in points."""
+    measure: Any = _measure()
     properties = font(points, bold)
-    widths = [_measure().get_text_width_height_descent(line, properties, False)[0] for line in text.split("\n")]
+    widths = [measure.get_text_width_height_descent(line, properties, False)[0] for line in text.split("\n")]
     return max(widths) / _SCALE, 1.25 * points * len(widths)
 
 
@@ -141,7 +146,7 @@ class Canvas:
         self.scale = 1.0
         if ax is None:
             figure = Picture(figsize=(width / 72, height / 72), dpi=100, facecolor="white")
-            self.ax = cast(Axes, figure.add_axes((0.0, 0.0, 1.0, 1.0)))
+            self.ax = figure.add_axes((0.0, 0.0, 1.0, 1.0))
         else:
             self.ax = ax
             box = ax.get_position()
@@ -186,7 +191,9 @@ class Canvas:
             gid=gid,
         )
 
-    def box(self, at: Point, size: Size, fill: str, rim: str, width: float = 1.1, z: float = 3.0, round_by: float = 6.0) -> None:
+    def box(
+        self, at: Point, size: Size, fill: str, rim: str, width: float = 1.1, z: float = 3.0, round_by: float = 6.0
+    ) -> None:
         """Draw a box with round corners around a centre."""
         (x, y), (w, h) = at, size
         self.ax.add_artist(

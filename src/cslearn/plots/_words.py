@@ -16,12 +16,12 @@ NAME_LINES = 4
 
 
 def one_line(text: Any) -> str:
-    """Return a name on one line: line ends and other signs that steer a printer become spaces.
+    r"""Return a name on one line: line ends and other signs that steer a printer become spaces.
 
     Examples
     --------
     >>> from cslearn.plots._words import one_line
-    >>> one_line("two\\nlines")
+    >>> one_line("two\nlines")
     'two lines'
     """
     kept = "".join(" " if unicodedata.category(sign) in ("Cc", "Cs", "Zl", "Zp") else sign for sign in str(text))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import ceil, sqrt
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from cslearn.errors import InputError
+from cslearn.errors import InputError, MissingExtraError
 from cslearn.plots._extra import figures
 from cslearn.plots._words import context_lines, keys, legend_lines, name_lines, one_line
 from cslearn.plots.layout import Layout, Size, layered_layout
@@ -29,6 +29,7 @@ Labels = Literal["auto", "inline", "legend", "none"]
 INLINE_LABELS, INLINE_LINES, INLINE_WIDTH = 8, 3, 36
 LEGEND_WIDTH = 52  # characters
 KEY_RADIUS = 7.0
+NOTEBOOK_NODES = 60
 THINNEST, THICKEST, PLAIN = 0.7, 4.5, 1.3
 
 
@@ -57,7 +58,6 @@ def plot_ldag(
         What the thickness says, for the line below the picture.
     context : mapping of variable to state, optional
         Draw what remains in this context: edges that vanish in it are gone, and labels say what else is needed.
-        The nodes stay where they are without it.
     max_width : float, optional
         How wide the graph should be, in points.
     ax : matplotlib.axes.Axes, optional
@@ -84,17 +84,26 @@ def plot_ldag(
     names = {v: draw.plain(name) for v, name in names.items()}
     sizes = {v: _node_size(draw, name) for v, name in names.items()}
     label_sizes = {edge: look.size(draw, edge) for edge in drawn if look.text.get(edge)}
-    layout = layered_layout(ldag.graph, sizes, label_sizes, max_width=max_width)
+    layout = layered_layout(remaining(ldag, drawn), sizes, label_sizes, max_width=max_width)
     widths = line_widths(ldag.graph, strength)
     notes = _notes(look, strength, strength_name, fixed)
     legend = _Legend(draw, look.legend, layout.size[0], notes)
     size = (max(layout.size[0], legend.size[0]), layout.size[1] + legend.size[1])
     canvas = draw.Canvas(size, ax)
     shift = (size[0] - layout.size[0]) / 2
-    edges = [edge for edge in ldag.graph.edges if edge in drawn]
-    _draw_graph(canvas, draw, layout, edges, names, widths, shift, look=look, fixed=fixed)
+    _draw_graph(canvas, draw, layout, drawn, names, widths, shift, look=look, fixed=fixed)
     legend.draw(canvas, ((size[0] - legend.size[0]) / 2, layout.size[1]))
     return canvas.figure
+
+
+def notebook_svg(ldag: LDAG) -> str | None:
+    """Return what a notebook shows: the picture, or None, so the text, if it cannot be drawn or would be large."""
+    if len(ldag.graph) > NOTEBOOK_NODES:
+        return None
+    try:
+        return plot_ldag(ldag)._repr_svg_()
+    except MissingExtraError:
+        return None
 
 
 # ---------------------------------------------------------------- what is drawn
@@ -120,6 +129,16 @@ def labels_in_context(ldag: LDAG, context: Context) -> dict[Edge, list[Context]]
         more = [Context((v, x) for v, x in c.items() if v not in context) for c in contexts if c.agrees(context)]
         left[edge] = list(dict.fromkeys(more))
     return left
+
+
+def remaining(ldag: LDAG, edges: Iterable[Edge]) -> nx.DiGraph:
+    """Return the graph of an LDAG with some of its edges."""
+    import networkx as nx
+
+    graph = nx.DiGraph()
+    graph.add_nodes_from(ldag.graph)
+    graph.add_edges_from(edges)
+    return graph
 
 
 @dataclass(frozen=True)
@@ -171,7 +190,7 @@ def line_widths(graph: nx.DiGraph, strength: Mapping[Edge, float] | Any) -> dict
     }
 
 
-def _strengths(graph: nx.DiGraph, strength: Mapping[Edge, float] | Any) -> dict[Edge, float]:
+def _strengths(graph: nx.DiGraph, strength: Any) -> dict[Edge, float]:
     if hasattr(strength, "loc") and hasattr(strength, "columns"):
         values = {
             (u, v): float(strength.loc[u, v]) for u, v in graph.edges if u in strength.index and v in strength.columns
@@ -239,7 +258,9 @@ def _draw_graph(
             canvas.text((x + dx, y + dy), look.text[edge], draw.LABEL_POINTS, colour=draw.LABEL, bold=True, gid="label")
         else:
             canvas.box((x + dx, y + dy), look.size(draw, edge), "white", "white", 0.0, 4.0, 3.0)
-            canvas.text((x + dx, y + dy), draw.plain(look.text[edge]), draw.LABEL_POINTS, colour=draw.LABEL, gid="label")
+            canvas.text(
+                (x + dx, y + dy), draw.plain(look.text[edge]), draw.LABEL_POINTS, colour=draw.LABEL, gid="label"
+            )
 
 
 class _Legend:
@@ -252,7 +273,9 @@ class _Legend:
         self.notes = [draw.plain(note) for note in notes]
         self.line = 1.35 * draw.SMALL_POINTS
         self.entries = [(key, [draw.plain(line) for line in legend_lines(own, LEGEND_WIDTH)]) for key, own in entries]
-        self.key_width = max((draw.text_size(key, draw.SMALL_POINTS, True)[0] for key, _ in self.entries), default=0) + 8
+        self.key_width = (
+            max((draw.text_size(key, draw.SMALL_POINTS, True)[0] for key, _ in self.entries), default=0) + 8
+        )
         texts = [draw.text_size(line, draw.SMALL_POINTS)[0] for _, own in self.entries for line in own]
         self.column = self.key_width + max(texts, default=0.0) + self.gap
         # As many columns as fit below the picture, filled one after the other.
@@ -260,7 +283,9 @@ class _Legend:
         self.columns = self._filled(wanted)
         rows = max((sum(len(own) for _, own in column) for column in self.columns), default=0)
         widest_note = max((draw.text_size(note, draw.SMALL_POINTS)[0] for note in self.notes), default=0.0)
-        height = self.line * (rows + len(self.notes)) + (self.gap if self.notes or rows else 0.0) + (4.0 if rows else 0.0)
+        height = (
+            self.line * (rows + len(self.notes)) + (self.gap if self.notes or rows else 0.0) + (4.0 if rows else 0.0)
+        )
         self.size = (max(widest_note, len(self.columns) * self.column - self.gap if self.columns else 0.0), height)
 
     def _filled(self, wanted: int) -> list[list[tuple[str, list[str]]]]:
@@ -291,9 +316,7 @@ class _Legend:
             y = top
             x = left + number * self.column
             for key, own in column:
-                canvas.text(
-                    (x, y), key, draw.SMALL_POINTS, colour=draw.LABEL, bold=True, align="left", gid="legend"
-                )
+                canvas.text((x, y), key, draw.SMALL_POINTS, colour=draw.LABEL, bold=True, align="left", gid="legend")
                 for line in own:
                     canvas.text((x + self.key_width, y), line, draw.SMALL_POINTS, align="left", gid="legend")
                     y += self.line
@@ -306,8 +329,8 @@ def plot_context_graphs(graphs: Mapping[Any, nx.DiGraph], *, columns: int | None
     Parameters
     ----------
     graphs : mapping of context to networkx.DiGraph
-        A context is a :class:`~cslearn.stagings.Context` or a mapping given as a tuple of pairs; the empty one stands for
-        the graph that holds always. The graphs together must have no cycle.
+        A context is a :class:`~cslearn.stagings.Context` or a tuple of (variable, state) pairs; the empty one stands
+        for the graph that holds always. The graphs together must have no cycle.
     columns : int, optional
         Graphs in a row; by default as many as make the picture about as wide as high.
 

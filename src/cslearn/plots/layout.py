@@ -121,7 +121,7 @@ def layered_layout(
     if not nx.is_directed_acyclic_graph(graph):
         cycle = " -> ".join(str(edge[0]) for edge in nx.find_cycle(graph))
         raise InputError(f"only graphs without cycles have layers, but this one has {cycle} -> ...")
-    boxes = {v: (7.0 * len(str(v)) + 16.0, 24.0) for v in graph} | {v: s for v, s in (sizes or {}).items()}
+    boxes = {v: (7.0 * len(str(v)) + 16.0, 24.0) for v in graph} | dict(sizes or {})
     labelled = {edge: size for edge, size in (label_sizes or {}).items() if graph.has_edge(*edge)}
     if max_width is None:
         area = sum((w + NODE_GAP) * (h + 2.2 * LAYER_GAP) for w, h in boxes.values())
@@ -192,7 +192,7 @@ def _layers(nodes: list[Any], edges: list[Edge], boxes: Mapping[Any, Size], max_
     np.add.at(cost, columns[1::2], 1.0)
     np.add.at(cost, columns[0::2], -1.0)
     solution = linprog(cost, A_ub=matrix.tocsr(), b_ub=-np.ones(m), bounds=(0, n))
-    wanted = dict(zip(nodes, (int(round(y)) for y in solution.x), strict=True))
+    wanted = dict(zip(nodes, (round(y) for y in solution.x), strict=True))
     return _narrowed(nodes, edges, wanted, boxes, max_width)
 
 
@@ -284,11 +284,11 @@ def _component(
     layers = _ordered(items)
     x = _coordinates(items, layers)
     half = [max(items.height[item] for item in row) / 2 for row in layers]
-    y = _heights(items, layers, x, half, step)
+    centre = _heights(items, layers, x, half, step)
     left = min(x[i] - items.width[i] / 2 for i in range(len(x)))
     x = [value - left for value in x]
     width = max(x[i] + items.width[i] / 2 for i in range(len(x)))
-    points = [(x[i], y[items.layer[i]]) for i in range(len(x))]
+    points = [(x[i], centre[items.layer[i]]) for i in range(len(x))]
     curves = _curves(items, layers, points, half, chains)
     return Layout(
         {v: points[i] for v, i in number.items()},
@@ -296,7 +296,7 @@ def _component(
         {edge: points[i] for edge, i in label_item.items()},
         {edge: tuple(points[i] for i in chain[1:-1]) for edge, chain in chains.items()},
         curves,
-        (width, y[-1] + half[-1]),
+        (width, centre[-1] + half[-1]),
     )
 
 
@@ -405,7 +405,9 @@ def _coordinates(items: _Items, layers: list[list[int]]) -> list[float]:
         offsets.append(at)
         for item, offset in zip(row, at, strict=True):
             x[item] = offset - at[-1] / 2
-    pulls = [[(other, items.pull[item, other]) for other in items.up[item] + items.down[item]] for item in range(len(x))]
+    pulls = [
+        [(other, items.pull[item, other]) for other in items.up[item] + items.down[item]] for item in range(len(x))
+    ]
     # A node alone in its component has no neighbours and stays.
     weight = [sum(pull for _, pull in own) or 1.0 for own in pulls]
     order = [*range(len(layers)), *range(len(layers) - 2, 0, -1)]
@@ -441,9 +443,7 @@ def _isotonic(targets: list[float], weights: list[float]) -> list[float]:
     return [mean for mean, _, count in blocks for _ in range(count)]
 
 
-def _heights(
-    items: _Items, layers: list[list[int]], x: list[float], half: list[float], step: int
-) -> list[float]:
+def _heights(items: _Items, layers: list[list[int]], x: list[float], half: list[float], step: int) -> list[float]:
     """Return the vertical centre of each layer: further apart where edges run far to the side."""
     y = [half[0]]
     for index in range(1, len(layers)):
@@ -493,7 +493,12 @@ def _slope(a: Point, b: Point) -> float:
 
 
 def _gates(
-    items: _Items, layers: list[list[int]], place: dict[int, int], points: list[Point], half: list[float], chain: list[int]
+    items: _Items,
+    layers: list[list[int]],
+    place: dict[int, int],
+    points: list[Point],
+    half: list[float],
+    chain: list[int],
 ) -> list[Gate]:
     """Return the gates of an edge from top to bottom: room beside boxes, half the room beside other edges."""
     gates: list[Gate] = []
@@ -508,11 +513,19 @@ def _gates(
         if k > 0:
             other = row[k - 1]
             beside = beside or items.is_box[other]
-            low = points[other][0] + items.width[other] / 2 + MARGIN if items.is_box[other] else _between(points, other, item)
+            low = (
+                points[other][0] + items.width[other] / 2 + MARGIN
+                if items.is_box[other]
+                else _between(points, other, item)
+            )
         if k + 1 < len(row):
             other = row[k + 1]
             beside = beside or items.is_box[other]
-            high = points[other][0] - items.width[other] / 2 - MARGIN if items.is_box[other] else _between(points, other, item)
+            high = (
+                points[other][0] - items.width[other] / 2 - MARGIN
+                if items.is_box[other]
+                else _between(points, other, item)
+            )
         low, high = min(low, x), max(high, x)
         if outer:
             # Beside its own box an edge must only mind neighbours that are taller.
@@ -572,7 +585,7 @@ def _ports(items: _Items, points: list[Point], item: int, group: list[tuple[floa
 def _smooth(gates: list[Gate]) -> tuple[Point, ...]:
     """Return a smooth curve of Bézier pieces through gates of growing height.
 
-    It passes the corners of the tight string. Where it leaves a gate, the string's point at that gate is passed as well.
+    It passes the corners of the tight string. Where it leaves a gate, it also passes the string's point there.
     """
     through = _taut(gates)
     line = list(through)
@@ -610,7 +623,9 @@ def _hermite(a: Point, b: Point, s: float, t: float, height: float) -> float:
     h = b[1] - a[1]
     u = (height - a[1]) / h
     return (
-        a[0] * (1 + 2 * u) * (1 - u) ** 2 + b[0] * u * u * (3 - 2 * u) + h * (s * u * (1 - u) ** 2 - t * u * u * (1 - u))
+        a[0] * (1 + 2 * u) * (1 - u) ** 2
+        + b[0] * u * u * (3 - 2 * u)
+        + h * (s * u * (1 - u) ** 2 - t * u * u * (1 - u))
     )
 
 

@@ -15,7 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg, RendererAgg
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties, fontManager, get_font
-from matplotlib.patches import Circle, FancyBboxPatch, PathPatch, Polygon
+from matplotlib.patches import FancyBboxPatch, PathPatch, Polygon
 from matplotlib.path import Path
 
 from cslearn._files import atomic_write
@@ -73,7 +73,7 @@ class Picture(Figure):
     def _save(self, file: IO[bytes], **options: Any) -> None:
         kind = str(options.setdefault("format", "png")).lower()
         nothing: dict[str, dict[str, str | None]] = {
-            "svg": {"Date": None, "Creator": "cslearn"},
+            "svg": {"Date": None, "Creator": f"cslearn, matplotlib {matplotlib.__version__}"},
             "pdf": {"CreationDate": None},
             "png": {"Software": None},
         }
@@ -89,7 +89,9 @@ class Picture(Figure):
         return content.getvalue().decode("utf-8")
 
     def _repr_svg_(self) -> str:
-        return self.to_svg()[self.to_svg().index("<svg") :]
+        # Without the head of the file, which HTML does not know.
+        svg = self.to_svg()
+        return svg[svg.index("<svg") :]
 
 
 # ---------------------------------------------------------------- text
@@ -173,7 +175,7 @@ class Canvas:
         italic: bool = False,
         align: str = "center",
         vertical: str = "center",
-        gid: str | None = None,
+        role: str = "text",
         z: float = 5.0,
     ) -> None:
         """Write text as it is: no sign of it is taken for mathematics."""
@@ -188,11 +190,19 @@ class Canvas:
             parse_math=False,
             usetex=False,
             zorder=z,
-            gid=gid,
+            label=f"_{role}",
         )
 
     def box(
-        self, at: Point, size: Size, fill: str, rim: str, width: float = 1.1, z: float = 3.0, round_by: float = 6.0
+        self,
+        at: Point,
+        size: Size,
+        fill: str,
+        rim: str,
+        width: float = 1.1,
+        z: float = 3.0,
+        round_by: float = 6.0,
+        role: str = "box",
     ) -> None:
         """Draw a box with round corners around a centre."""
         (x, y), (w, h) = at, size
@@ -206,12 +216,9 @@ class Canvas:
                 edgecolor=rim,
                 linewidth=width * self.scale,
                 zorder=z,
+                label=f"_{role}",
             )
         )
-
-    def disc(self, at: Point, radius: float, fill: str, rim: str, z: float = 4.0) -> None:
-        """Draw a disc."""
-        self.ax.add_artist(Circle(at, radius, facecolor=fill, edgecolor=rim, linewidth=0.9 * self.scale, zorder=z))
 
     def line(
         self, points: Sequence[Point], colour: str, width: float = 1.2, *, dashed: bool = False, z: float = 1.0

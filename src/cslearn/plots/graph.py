@@ -248,18 +248,20 @@ def _draw_graph(
         x, y = layout.positions[v]
         held = fixed is not None and v in fixed
         fill, rim = (draw.FIXED_FILL, draw.FIXED_RIM) if held else (draw.NODE_FILL, draw.NODE_RIM)
-        canvas.box((x + dx, y + dy), layout.sizes[v], fill, rim)
-        canvas.text((x + dx, y + dy), name, draw.NODE_POINTS, gid="node")
+        canvas.box((x + dx, y + dy), layout.sizes[v], fill, rim, role="node box")
+        canvas.text((x + dx, y + dy), name, draw.NODE_POINTS, role="node")
     for edge, (x, y) in layout.labels.items() if look is not None else ():
         assert look is not None
         if look.legend:
             size = look.size(draw, edge)
-            canvas.box((x + dx, y + dy), size, "white", draw.LABEL, 0.9, 4.0, KEY_RADIUS)
-            canvas.text((x + dx, y + dy), look.text[edge], draw.LABEL_POINTS, colour=draw.LABEL, bold=True, gid="label")
-        else:
-            canvas.box((x + dx, y + dy), look.size(draw, edge), "white", "white", 0.0, 4.0, 3.0)
+            canvas.box((x + dx, y + dy), size, "white", draw.LABEL, 0.9, 4.0, KEY_RADIUS, "label box")
             canvas.text(
-                (x + dx, y + dy), draw.plain(look.text[edge]), draw.LABEL_POINTS, colour=draw.LABEL, gid="label"
+                (x + dx, y + dy), look.text[edge], draw.LABEL_POINTS, colour=draw.LABEL, bold=True, role="label"
+            )
+        else:
+            canvas.box((x + dx, y + dy), look.size(draw, edge), "white", "white", 0.0, 4.0, 3.0, "label box")
+            canvas.text(
+                (x + dx, y + dy), draw.plain(look.text[edge]), draw.LABEL_POINTS, colour=draw.LABEL, role="label"
             )
 
 
@@ -309,16 +311,16 @@ class _Legend:
         draw = self.draw_module
         left, top = at[0], at[1] + self.gap + self.line / 2
         for note in self.notes:
-            canvas.text((left, top), note, draw.SMALL_POINTS, colour=draw.FAINT, align="left", gid="note")
+            canvas.text((left, top), note, draw.SMALL_POINTS, colour=draw.FAINT, align="left", role="note")
             top += self.line
         top += 4.0
         for number, column in enumerate(self.columns):
             y = top
             x = left + number * self.column
             for key, own in column:
-                canvas.text((x, y), key, draw.SMALL_POINTS, colour=draw.LABEL, bold=True, align="left", gid="legend")
+                canvas.text((x, y), key, draw.SMALL_POINTS, colour=draw.LABEL, bold=True, align="left", role="legend")
                 for line in own:
-                    canvas.text((x + self.key_width, y), line, draw.SMALL_POINTS, align="left", gid="legend")
+                    canvas.text((x + self.key_width, y), line, draw.SMALL_POINTS, align="left", role="legend")
                     y += self.line
 
 
@@ -374,7 +376,7 @@ def plot_context_graphs(graphs: Mapping[Any, nx.DiGraph], *, columns: int | None
         top = number // columns * (panel[1] + gap)
         middle = (left + panel[0] / 2, top + panel[1] / 2)
         canvas.box(middle, panel, "white", "#C9D2DA", 0.8, 0.5, 4.0)
-        canvas.text((middle[0], top + inner / 2 + head / 2), title, draw.LABEL_POINTS, bold=True, gid="title")
+        canvas.text((middle[0], top + inner / 2 + head / 2), title, draw.LABEL_POINTS, bold=True, role="title")
         shift = (left + (panel[0] - layout.size[0]) / 2, top + head + inner)
         shown = {v: names[v] for v in graph}
         widths = dict.fromkeys(graph.edges, PLAIN)

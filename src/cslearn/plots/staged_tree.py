@@ -1,8 +1,8 @@
 """Pictures of staged trees.
 
 The root is on the left. A node is an outcome of the first variables of the order and shows the state of the last of
-them; its edges are the states of the next variable. Nodes of the same stage, and so with the same distribution of the next
-variable, have the same colour; a stage of a single node is white (paper, section 3).
+them; its edges are the states of the next variable. Nodes of the same stage, and so with the same distribution of the
+next variable, have the same colour; a stage of a single node is white (paper, section 3).
 """
 
 from __future__ import annotations
@@ -229,7 +229,7 @@ def plot_staged_tree(
     offset = (wide - (left - GAP)) / 2
     x = [value + offset for value in x]
     for depth, head in enumerate(heads):
-        canvas.text((x[depth], (top - 10.0) / 2), head, points, bold=True, gid="head")
+        canvas.text((x[depth], (top - 10.0) / 2), head, points, bold=True, role="head")
     for depth, level in enumerate(drawn.levels[1:], start=1):
         previous = drawn.levels[depth - 1]
         card = len(tree.states[drawn.variables[depth - 1]])
@@ -244,21 +244,21 @@ def plot_staged_tree(
                 at = (start[0] + share * (end[0] - start[0]), start[1] + share * (end[1] - start[1]))
                 text = f"{value:.2f}"
                 canvas.box(at, (draw.text_size(text, 8.0)[0] + 3, 10.0), "white", "white", 0.0, 2.0, 1.0)
-                canvas.text(at, text, 8.0, colour=draw.FAINT, gid="probability")
+                canvas.text(at, text, 8.0, colour=draw.FAINT, role="probability")
     for depth, level in enumerate(drawn.levels):
         for node in level:
             at = (x[depth], top + ROW * node.row)
-            canvas.box(at, (widths[depth], ROW - 5.0), node.colour or "white", draw.EDGE, 0.9)
+            canvas.box(at, (widths[depth], ROW - 5.0), node.colour or "white", draw.EDGE, 0.9, role="node box")
             if node.outcome:
-                canvas.text(at, names[depth][node.outcome[-1]], points, gid="node")
+                canvas.text(at, names[depth][node.outcome[-1]], points, role="node")
     y = height + 12.0
     for text in notes:
-        canvas.text((0.0, y), text, draw.SMALL_POINTS, colour=draw.FAINT, align="left", gid="note")
+        canvas.text((0.0, y), text, draw.SMALL_POINTS, colour=draw.FAINT, align="left", role="note")
         y += line
     for entries, _ in key_rows:
         for at_x, colour, text in entries:
             canvas.box((at_x + 6.0, y), (12.0, 9.0), colour, draw.EDGE, 0.7, round_by=2.0)
-            canvas.text((at_x + 17.0, y), text, draw.SMALL_POINTS, align="left", gid="legend")
+            canvas.text((at_x + 17.0, y), text, draw.SMALL_POINTS, align="left", role="legend")
         y += line
     return canvas.figure
 

@@ -1,8 +1,8 @@
 """How strongly the parents of a CStree act on their children.
 
 The strength of ``j -> i`` is the mean total variation distance between the distributions of `i` for two different
-states of `j`, all else equal: over all pairs of states of `j` and all outcomes of the other parents, each counted alike. It is
-0 if `j` changes nothing and 1 if the state of `j` always settles that of `i` one way or the other.
+states of `j`, all else equal: over all pairs of states of `j` and all outcomes of the other parents alike. It
+is 0 if `j` changes nothing and 1 if the state of `j` always settles that of `i` one way or the other.
 
 Only outcomes whose stage has `j` in its context count: elsewhere both states lead to the same stage. Two stages A and
 B that have `j` in different states meet for the outcomes of the other parents that agree with both contexts, a share of

@@ -8,8 +8,9 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from cslearn.cstree.model import CStree
-from cslearn.cstree.statements import Statement, parse_context, parse_statement
 from cslearn.errors import InputError, LimitError
+from cslearn.graphs.relations import CSIRelation
+from cslearn.graphs.statements import parse_context, parse_relation
 from cslearn.stagings import Context, Stage, Staging
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["from_contexts", "from_dag", "from_ldag", "from_statements"]
 
-# Stages of single outcomes, and the outcomes of the parents of an LDAG, are listed up to this number.
+# Stages of single outcomes are listed up to this number.
 OUTCOME_LIMIT = 1 << 16
 
 States = Mapping[str, Sequence[Any]]
@@ -49,7 +50,7 @@ def from_statements(statements: Iterable[str], states: States, order: Sequence[s
     order = list(states) if order is None else list(order)
     contexts: dict[str, list[Context]] = {variable: [] for variable in order}
     for text in statements:
-        statement = parse_statement(text, states)
+        statement = parse_relation(text, states)
         target, free = _target(text, statement, order)
         outcomes = product(*(states[v] for v in free))
         stages = [Context(zip(free, outcome, strict=True)) | statement.context for outcome in outcomes]
@@ -57,7 +58,7 @@ def from_statements(statements: Iterable[str], states: States, order: Sequence[s
     return from_contexts(contexts, states, order, fill=True)
 
 
-def _target(text: str, statement: Statement, order: list[str]) -> tuple[str, tuple[str, ...]]:
+def _target(text: str, statement: CSIRelation, order: list[str]) -> tuple[str, tuple[str, ...]]:
     """Return the variable whose stages a statement defines, and the variables that it conditions on freely."""
     position = {variable: index for index, variable in enumerate(order)}
     for side, other in ((statement.left, statement.right), (statement.right, statement.left)):
@@ -128,36 +129,9 @@ def from_ldag(ldag: LDAG, order: Sequence[str] | None) -> CStree:
     order = _topological(ldag.graph, ldag.states) if order is None else list(order)
     stagings = {}
     for variable in order:
-        parents = [v for v in order if v in ldag.graph.predecessors(variable)]
-        stagings[variable] = _stages_of_labels(ldag, variable, parents)
+        scope = {v: ldag.states[v] for v in ldag.graph.predecessors(variable)}
+        stagings[variable] = [_as_context(variable, scope, group) for group in ldag.joined_outcomes(variable)]
     return CStree(order, stagings, states=ldag.states)
-
-
-def _stages_of_labels(ldag: LDAG, variable: str, parents: list[str]) -> list[Context]:
-    """Return the stages of a variable: outcomes of its parents are joined where a label makes an edge vanish."""
-    scope = {v: ldag.states[v] for v in parents}
-    if prod(map(len, scope.values())) > OUTCOME_LIMIT:
-        raise LimitError(
-            f"{variable!r} has parents with more than the limit of {OUTCOME_LIMIT:,} joint outcomes, too many to"
-            " read its stages off the labels"
-        )
-    stage = {outcome: outcome for outcome in product(*scope.values())}
-
-    def representative(outcome: tuple[Any, ...]) -> tuple[Any, ...]:
-        while stage[outcome] != outcome:
-            outcome = stage[outcome]
-        return outcome
-
-    for index, parent in enumerate(parents):
-        for outcome in list(stage):
-            moved = (*outcome[:index], scope[parent][0], *outcome[index + 1 :])
-            others = {v: x for v, x in zip(parents, outcome, strict=True) if v != parent}
-            if moved != outcome and ldag.vanishes((parent, variable), others):
-                stage[representative(outcome)] = representative(moved)
-    groups: dict[tuple[Any, ...], list[tuple[Any, ...]]] = {}
-    for outcome in stage:
-        groups.setdefault(representative(outcome), []).append(outcome)
-    return [_as_context(variable, scope, group) for group in groups.values()]
 
 
 def _as_context(variable: str, scope: States, outcomes: list[tuple[Any, ...]]) -> Context:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import networkx as nx
     import pandas as pd
 
-    from cslearn.graphs import LDAG, CSIRelation
+    from cslearn.graphs import LDAG, CSIRelation, MinimalContexts
     from cslearn.plots._figure import Picture
 
 __all__ = ["CStree"]
@@ -342,6 +342,78 @@ class CStree:
         from cslearn.graphs.relations import defining_relations
 
         return defining_relations(self)
+
+    def implies(self, relation: CSIRelation | str) -> bool:
+        """Tell whether the structure entails a CSI relation: whether it holds for all parameters.
+
+        Parameters
+        ----------
+        relation : CSIRelation or str
+            A text is read by :meth:`cslearn.graphs.CSIRelation.parse`.
+
+        Raises
+        ------
+        LimitError
+            If that cannot be decided. Relations that follow from separation in the graphs of contexts are found in
+            models of any size. All others are decided while the tables that this takes, over the variables of the
+            relation and those that link them, have at most four million cells; so in all models of up to 22 binary
+            variables. See :mod:`cslearn.graphs.entailment`.
+
+        Examples
+        --------
+        >>> from cslearn.datasets import chickenpox_model
+        >>> tree = chickenpox_model()
+        >>> tree.implies("background _||_ diagnosis")
+        True
+        >>> tree.implies("background _||_ carrier | exposed=no")
+        True
+        >>> tree.implies("background _||_ carrier | exposed")
+        False
+        """
+        from cslearn.graphs.entailment import implies
+
+        return implies(self, relation)
+
+    def minimal_contexts(self) -> MinimalContexts:
+        """Return the minimal contexts of the structure, each with its graph.
+
+        In these contexts relations hold that do not hold without any part of the context. The graph of a context
+        shows what holds there. For up to 12 binary variables; see :mod:`cslearn.graphs.minimal_contexts`.
+
+        Examples
+        --------
+        >>> from cslearn.datasets import chickenpox_model
+        >>> print(chickenpox_model().minimal_contexts())
+        (always): background -> exposed, background -> carrier, diagnosis -> exposed, diagnosis -> carrier,
+            exposed -> carrier
+        diagnosis=no: background -> exposed, exposed -> carrier
+        diagnosis=yes: background -> carrier, exposed -> carrier
+        exposed=no: background -> diagnosis
+        """
+        from cslearn.graphs.minimal_contexts import minimal_contexts
+
+        return minimal_contexts(self)
+
+    def is_markov_equivalent(self, other: CStree) -> bool:
+        """Tell whether two structures stand for the same set of distributions, so that no data can tell them apart.
+
+        Both must have the same variables and states. It is decided by entailment, with the same limits as
+        :meth:`implies`.
+
+        Examples
+        --------
+        >>> import networkx as nx
+        >>> states = {"a": (0, 1), "b": (0, 1), "c": (0, 1)}
+        >>> chain, fork, collider = (
+        ...     CStree.from_dag(nx.DiGraph(edges), states=states)
+        ...     for edges in (["ab", "bc"], ["ba", "bc"], ["ab", "cb"])
+        ... )
+        >>> chain.is_markov_equivalent(fork), chain.is_markov_equivalent(collider)
+        (True, False)
+        """
+        from cslearn.graphs.minimal_contexts import is_markov_equivalent
+
+        return is_markov_equivalent(self, other)
 
     # ------------------------------------------------------------------ probability
     @cached_property

@@ -1,6 +1,27 @@
-"""What a CStree shows: the LDAG and the CSI relations. Knows nothing of learning."""
+"""What a CStree shows: LDAG, CSI relations and their axioms, minimal contexts. Knows nothing of learning."""
 
+from cslearn.graphs.axioms import (
+    absorption,
+    contraction,
+    decomposition,
+    intersection,
+    specialization,
+    symmetry,
+    weak_union,
+)
 from cslearn.graphs.ldag import LDAG
+from cslearn.graphs.minimal_contexts import MinimalContexts
 from cslearn.graphs.relations import CSIRelation
 
-__all__ = ["LDAG", "CSIRelation"]
+__all__ = [
+    "LDAG",
+    "CSIRelation",
+    "MinimalContexts",
+    "absorption",
+    "contraction",
+    "decomposition",
+    "intersection",
+    "specialization",
+    "symmetry",
+    "weak_union",
+]

@@ -24,13 +24,16 @@ otherwise the contexts are as short as possible and may overlap, as in the suppl
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
+from math import prod
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import networkx as nx
 
-from cslearn.errors import InputError
+from cslearn.errors import InputError, LimitError
 from cslearn.graphs.patterns import hole, smallest_cover
+from cslearn.graphs.relations import CSIRelation, label_relations
 from cslearn.stagings import Context
 
 if TYPE_CHECKING:
@@ -38,6 +41,9 @@ if TYPE_CHECKING:
     from cslearn.plots._figure import Picture
 
 __all__ = ["LDAG"]
+
+# The outcomes of the parents of a variable are listed up to this number.
+OUTCOME_LIMIT = 1 << 16
 
 Edge = tuple[str, str]
 
@@ -210,6 +216,88 @@ class LDAG:
         for edge, label in self.labels.items():
             graph.edges[edge].update(label=self.label_text(edge), contexts=[dict(context) for context in label])
         return graph
+
+    def joined_outcomes(self, child: str) -> list[list[tuple[Any, ...]]]:
+        """Return the outcomes of the parents of a variable in groups that share its distribution.
+
+        Two outcomes that differ in one parent only are in the same group if the edge from that parent vanishes there.
+
+        Returns
+        -------
+        list of lists of tuples of states
+            The parents in the order of ``graph.predecessors(child)``.
+
+        Examples
+        --------
+        >>> from cslearn.datasets import chickenpox_model
+        >>> ldag = chickenpox_model().to_ldag()
+        >>> list(ldag.graph.predecessors("exposed"))
+        ['background', 'diagnosis']
+        >>> ldag.joined_outcomes("exposed")
+        [[('rural', 'no')], [('rural', 'yes'), ('urban', 'yes')], [('urban', 'no')]]
+        """
+        scope = {v: self.states[v] for v in self.graph.predecessors(child)}
+        if prod(map(len, scope.values())) > OUTCOME_LIMIT:
+            raise LimitError(
+                f"{child!r} has parents with more than the limit of {OUTCOME_LIMIT:,} joint outcomes, too many to"
+                " read its stages off the labels"
+            )
+        group = {outcome: outcome for outcome in product(*scope.values())}
+
+        def representative(outcome: tuple[Any, ...]) -> tuple[Any, ...]:
+            while group[outcome] != outcome:
+                outcome = group[outcome]
+            return outcome
+
+        for index, parent in enumerate(scope):
+            label = self.labels.get((parent, child), ())
+            for outcome in group if label else ():
+                moved = (*outcome[:index], scope[parent][0], *outcome[index + 1 :])
+                state = dict(zip(scope, outcome, strict=True))
+                if moved != outcome and any(context.agrees(state) for context in label):
+                    group[representative(outcome)] = representative(moved)
+        groups: dict[tuple[Any, ...], list[tuple[Any, ...]]] = {}
+        for outcome in group:
+            groups.setdefault(representative(outcome), []).append(outcome)
+        return list(groups.values())
+
+    def csi_relations(self) -> list[CSIRelation]:
+        """Return the relations of the labels: ``child _||_ parent | other parents, context``, one for each context.
+
+        Together with those of the graph they define the model.
+
+        Examples
+        --------
+        >>> from cslearn.datasets import chickenpox_model
+        >>> for relation in chickenpox_model().to_ldag().csi_relations():
+        ...     print(relation)
+        exposed _||_ background | diagnosis=yes
+        carrier _||_ background | diagnosis, exposed=no
+        carrier _||_ background | exposed=yes, diagnosis=no
+        carrier _||_ diagnosis | background, exposed=no
+        """
+        return label_relations(self)
+
+    def implies(self, relation: CSIRelation | str) -> bool:
+        """Tell whether the LDAG entails a CSI relation; see :meth:`cslearn.CStree.implies`.
+
+        The model of an LDAG need not be a CStree for that.
+
+        Examples
+        --------
+        >>> import networkx as nx
+        >>> from cslearn import LDAG
+        >>> ldag = LDAG(
+        ...     nx.DiGraph([("a", "c"), ("b", "c")]),
+        ...     {("a", "c"): [{"b": 0}], ("b", "c"): [{"a": 0}]},
+        ...     states={"a": (0, 1), "b": (0, 1), "c": (0, 1)},
+        ... )
+        >>> ldag.implies("c _||_ a | b=0"), ldag.implies("c _||_ a | b=1"), ldag.implies("a _||_ b")
+        (True, False, True)
+        """
+        from cslearn.graphs.entailment import implies
+
+        return implies(self, relation)
 
     # ------------------------------------------------------------------ pictures
     def plot(self, **options: Any) -> Picture:

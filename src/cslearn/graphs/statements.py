@@ -1,4 +1,4 @@
-"""CSI statements and contexts written as text.
+"""CSI relations and contexts written as text.
 
 ``carrier _||_ background, diagnosis | exposed=no`` reads: carrier does not depend on background and diagnosis once
 exposed is no. Names and states that hold one of ``, | = "`` or begin or end with a space are written in double
@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from cslearn.errors import InputError
+from cslearn.graphs.relations import CSIRelation
 from cslearn.stagings import Context
 
-__all__ = ["Statement", "parse_context", "parse_statement"]
+__all__ = ["parse_context", "parse_relation"]
 
 _TOKEN = re.compile(
     r"""\s*(?: "(?P<quoted>(?:[^"]|"")*)" | (?P<sign>_\|\|_|⊥⊥|⊥|⫫|\||,|=) | (?P<bare>(?:(?!_\|\|_)[^",|=⊥⫫])+) )""",
@@ -24,30 +24,20 @@ _TOKEN = re.compile(
 _INDEPENDENT = {"_||_", "⊥⊥", "⊥", "⫫"}
 
 
-@dataclass(frozen=True)
-class Statement:
-    """``left _||_ right | given, context``: a context-specific conditional independence."""
-
-    left: tuple[str, ...]
-    right: tuple[str, ...]
-    given: tuple[str, ...]
-    context: Context
-
-
-def parse_statement(text: str, states: Mapping[str, Sequence[Any]]) -> Statement:
-    """Read a CSI statement.
+def parse_relation(text: str, states: Mapping[str, Sequence[Any]]) -> CSIRelation:
+    """Read a CSI relation.
 
     Parameters
     ----------
     text : str
     states : mapping of str to sequence of states
-        The variables and states that the statement may name.
+        The variables and states that the relation may name.
 
     Examples
     --------
     >>> states = {"carrier": ["no", "yes"], "exposed": ["no", "yes"], "age": [1, 2, 3]}
-    >>> parse_statement("carrier _||_ age | exposed=no", states)
-    Statement(left=('carrier',), right=('age',), given=(), context=Context({'exposed': 'no'}))
+    >>> parse_relation("carrier _||_ age | exposed=no", states)
+    CSIRelation(left=('carrier',), right=('age',), context=Context({'exposed': 'no'}), given=())
     """
     reader = _Reader(text, states)
     left = reader.names()
@@ -64,7 +54,7 @@ def parse_statement(text: str, states: Mapping[str, Sequence[Any]]) -> Statement
     for variable in named:
         if named.count(variable) > 1:
             raise reader.error(f"{variable!r} is named more than once")
-    return Statement(tuple(left), tuple(right), tuple(given), Context(context))
+    return CSIRelation(left, right, Context(context), given)
 
 
 def parse_context(text: str, states: Mapping[str, Sequence[Any]]) -> Context:

@@ -1,11 +1,11 @@
 """Priors over the stagings of a level, given by the weights of the pieces of a decision tree.
 
-A staging is built from the root: a context of ``t`` variables is a stage, or is split on a set of ``r`` further ones and
-the same is asked below each outcome of these (see :mod:`cslearn.stagings.level`). A prior gives weights to the pieces,
-which depend on the number ``m`` of candidates in the level and on the context bound, and may let a stage pay by the
-share of the level that it covers. If no weight of a split is negative the weights are those of trees, and a staging has
-the sum over the trees that draw it; otherwise they must be those of inclusion and exclusion, and each staging counts
-once.
+A staging is built from the root: a context of ``t`` variables is a stage, or is split on a set of ``r`` further ones,
+and the same is asked below each outcome of these (see :mod:`cslearn.stagings.level`). A prior gives weights to the
+pieces, which depend on the number ``m`` of candidates in the level and on the context bound, and may let a stage pay
+by the share of the level that it covers. If no weight of a split is negative the weights are those of trees, and a
+staging has the sum over the trees that draw it; otherwise they must be those of inclusion and exclusion, and each
+staging counts once.
 """
 
 from __future__ import annotations

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
-from math import fsum, inf, lgamma, prod
+from itertools import combinations, permutations
+from math import comb, factorial, fsum, inf, lgamma, prod
 from typing import Any, Protocol
 
 import numpy as np
@@ -115,9 +116,7 @@ class Scores:
         self.table: Table = as_table(data)
         if not (isinstance(ess, int | float) and 0 < ess < inf):
             raise InputError(f"ess, the equivalent sample size, is a positive number, not {ess!r}")
-        if check_beta(beta) > 2:
-            raise InputError(f"order scores are available for beta 0, 1 and 2, not {beta}")
-        self.beta = beta
+        self.beta = check_beta(beta)
         self.ess = float(ess)
         self.prior = get_prior(prior)
         self.n_jobs = n_jobs
@@ -221,7 +220,7 @@ class Scores:
         `level` holds positions in the candidate set of the target.
         """
         cards = np.array(self.table.cards, dtype=np.intp)[self.candidates[target][level]]
-        stages, deepest = self._stage_tables(target, level)
+        stages, deepest = self.stage_tables(target, level)
         prior = self.prior.level_weights(cards, self.beta)
         return LevelWeights(
             cards,
@@ -230,17 +229,65 @@ class Scores:
             prior.splits,
         )
 
-    def _stage_tables(self, target: int, level: NDArray[np.intp]) -> tuple[list[Floats], Floats | None]:
-        """Return the log scores of the contexts of a level, as :class:`LevelWeights` wants them."""
+    def stage_tables(self, target: int, level: NDArray[np.intp]) -> tuple[list[Floats], Floats | None]:
+        """Return the log scores of the contexts of a level, as :class:`cslearn.stagings.level.LevelWeights` wants them.
+
+        `level` holds positions in the candidate set of the target.
+        """
+        cards = np.array(self.table.cards)[self.candidates[target][level]]
+        d = int(cards.max(initial=1))
+        if self.beta > 2:
+            stages, deepest = self._deep_tables(target)
+            pick = [n for _ in range(self.beta) for n in (level, np.arange(d))]
+            picked = [table[np.ix_(*pick[: table.ndim])] if table.ndim else table for table in (*stages, deepest)]
+            return picked[:-1], picked[-1]
         stop, single, pair = (table[target] for table in self.tables)
-        d = int(np.array(self.table.cards)[self.candidates[target][level]].max(initial=1))
         if self.beta == 0:
             return [np.asarray(stop)], None
         if self.beta == 1:
-            exists = np.arange(d) < np.array(self.table.cards)[self.candidates[target][level], None]
+            exists = np.arange(d) < cards[:, None]
             return [np.asarray(stop)], np.where(exists, single[level, :d], 0.0).sum(axis=1)
-        splits = pair[np.ix_(level, level, np.arange(d))].transpose(1, 2, 0)
-        return [np.asarray(stop), single[level, :d]], splits
+        return [np.asarray(stop), single[level, :d]], pair[np.ix_(level, level, np.arange(d))].transpose(1, 2, 0)
+
+    def _deep_tables(self, target: int) -> tuple[list[Floats], Floats]:
+        """Return the log scores of all contexts of the candidates of a target, for a context bound beyond two."""
+        if target not in self._deep:
+            from cslearn._kernels.sets import score_sets
+
+            table, candidates = self._collapsed, self.candidates[target]
+            m, cards = len(candidates), np.array(table.cards, dtype=np.int64)
+            d = int(cards[candidates].max(initial=1))
+            tables = [np.zeros((m, d) * t) for t in range(self.beta)]
+            tables.append(np.zeros((*((m, d) * (self.beta - 1)), m)))
+            for t, out in enumerate(tables):
+                score_sets(
+                    self._rows_of_columns,
+                    np.ones(table.n) if table.weights is None else table.weights,
+                    cards,
+                    target,
+                    candidates,
+                    self.ess,
+                    np.array(list(combinations(range(m), t)), dtype=np.int64).reshape(comb(m, t), t),
+                    np.array(list(permutations(range(t))), dtype=np.int64).reshape(factorial(t), t),
+                    d,
+                    out.reshape(-1),
+                    t == self.beta,
+                )
+            self._deep[target] = tables[:-1], tables[-1]
+        return self._deep[target]
+
+    @cached_property
+    def _deep(self) -> dict[int, tuple[list[Floats], Floats]]:
+        return {}
+
+    @cached_property
+    def _collapsed(self) -> Table:
+        return self.table.collapse()
+
+    @cached_property
+    def _rows_of_columns(self) -> NDArray[Any]:
+        """The codes of distinct rows, one contiguous row for each variable."""
+        return np.ascontiguousarray(self._collapsed.codes.T)
 
     # ------------------------------------------------------------------ stagings, orders, CStrees
     def _level(self, target: str, predecessors: Iterable[str]) -> tuple[int, NDArray[np.intp]]:

@@ -2,13 +2,17 @@
 
 from cslearn.orders.chains import Chain, Progress, default_n_iter, sample_chains
 from cslearn.orders.diagnostics import effective_sample_size, r_hat
+from cslearn.orders.exact import ExactOrders
 from cslearn.orders.posterior import OrderPosterior
 from cslearn.orders.problem import order_problem
+from cslearn.orders.subsets import SubsetScores
 
 __all__ = [
     "Chain",
+    "ExactOrders",
     "OrderPosterior",
     "Progress",
+    "SubsetScores",
     "default_n_iter",
     "effective_sample_size",
     "order_problem",

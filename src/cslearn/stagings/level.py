@@ -30,6 +30,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import combinations
 from math import factorial, inf, log, prod
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -104,7 +105,7 @@ class LevelWeights:
         return any(weight < 0 for row in self.splits for weight in row)
 
     # ------------------------------------------------------------------ the recursion
-    def _over_states(self, values: Floats, axis: int) -> Floats:
+    def _over_states(self, values: NDArray[Any], axis: int) -> NDArray[Any]:
         """Sum over the states, along `axis`, that the variable along the axis before it has."""
         shape = [1] * values.ndim
         shape[axis - 1], shape[axis] = values.shape[axis - 1], values.shape[axis]

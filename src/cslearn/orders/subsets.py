@@ -1,0 +1,266 @@
+"""Local order scores of every level that a variable's candidates can make: one number for each subset of them.
+
+With them an order score is a sum of look-ups. Their number doubles with each candidate, so they are for small candidate
+sets; for these they serve every context bound, the exact search and the sampler alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import combinations, product
+from math import comb, inf, prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cslearn._numerics import n_threads
+from cslearn.priors import Prior
+from cslearn.scores import Scores
+from cslearn.stagings.level import full_split_weight
+
+__all__ = ["SubsetScores", "memory_of_subsets"]
+
+Floats = NDArray[np.float64]
+
+
+def memory_of_subsets(cards: tuple[int, ...], beta: int) -> int:
+    """Return the bytes that the work on one candidate set with these cardinalities takes."""
+    n, d = len(cards), max(cards, default=1)
+    return 8 * sum(comb(n, t) * d**t << (n - t) for t in range(max(min(beta, n + 1), 1))) + (16 << n)
+
+
+@dataclass(frozen=True)
+class SubsetScores:
+    """Log local order scores of all levels, by subsets of the candidate sets.
+
+    Parameters
+    ----------
+    scores : Scores
+
+    Notes
+    -----
+    A subset of the candidates of a variable is a number whose bits are positions in ``scores.candidates``. For `m`
+    candidates of cardinality `d` each array takes O(2^m (m d)^(beta - 1) m) to make and 2^m numbers to keep.
+    """
+
+    scores: Scores
+
+    @property
+    def p(self) -> int:
+        """Number of variables."""
+        return self.scores.table.p
+
+    @cached_property
+    def sums(self) -> tuple[Floats, ...]:
+        """For each variable the log sum over the stagings of every level, without the prior's normaliser."""
+        return self._by_target(lambda work: work.sums(0))
+
+    @cached_property
+    def local(self) -> tuple[Floats, ...]:
+        """For each variable the log local order score of every level."""
+        normalisers = self._by_target(lambda work: work.normaliser())
+        return tuple(one - other for one, other in zip(self.sums, normalisers, strict=True))
+
+    @cached_property
+    def without(self) -> tuple[Floats, ...]:
+        """For each variable the log sum over the stagings of every level that leave out one candidate more.
+
+        With ``L`` a level that holds `j`, ``exp(without[i][L - j] - sums[i][L])`` is the probability, given ``L``, that
+        `j` is in no context of `i`.
+        """
+        return self._by_target(lambda work: work.sums(1))
+
+    @cached_property
+    def best(self) -> tuple[Floats, ...]:
+        """For each variable the log joint score of the best staging of every level."""
+        return self._by_target(lambda work: work.maxima() - work.normaliser())
+
+    def _by_target(self, function: Callable[[_Work], Floats]) -> tuple[Floats, ...]:
+        with ThreadPoolExecutor(n_threads(self.scores.n_jobs)) as pool:
+            return tuple(pool.map(lambda i: function(_Work(self.scores, i)), range(self.p)))
+
+    def unused(self, i: int, subset: int) -> Floats:
+        """Return for each candidate in a level the probability that it is in no context of variable `i`."""
+        members = [k for k in range(len(self.scores.candidates[i])) if subset >> k & 1]
+        total = self.sums[i][subset]
+        return np.exp([self.without[i][subset & ~(1 << k)] - total for k in members])
+
+
+class _Work:
+    """The tables of one variable."""
+
+    def __init__(self, scores: Scores, i: int) -> None:
+        self.scores, self.i = scores, i
+        self.cards = tuple(int(scores.table.cards[c]) for c in scores.candidates[i])
+        self.n = len(self.cards)
+        self.beta = scores.beta
+
+    @cached_property
+    def arrays(self) -> tuple[Any, Floats, Floats]:
+        """The shape, the scores of contexts and the constants of splits that reach the bound."""
+        shape, context_index, constant_index = _shape(self.cards, self.beta)
+        stages, deepest = self.scores.stage_tables(self.i, np.arange(self.n))
+        d = max(self.cards, default=1)
+        flat = [np.broadcast_to(s, (self.n, d) * t).ravel() for t, s in enumerate(stages)]
+        scores = np.concatenate([flat[t][index] for t, index in enumerate(context_index)])
+        constants = np.zeros(0)
+        starts, index = constant_index
+        if len(starts):
+            assert deepest is not None
+            constants = np.add.reduceat(np.ascontiguousarray(deepest).ravel()[index], starts)
+        return shape, scores, constants
+
+    def sums(self, more: int) -> Floats:
+        """Return the log sums for all subsets, with prior weights of a level with `more` further variables."""
+        from cslearn._kernels.subsets import sums_of_subsets
+
+        shape, scores, constants = self.arrays
+        table = np.empty(_table_size(shape))
+        weights = _weights(self.scores.prior, self.n + more, self.beta)
+        sums_of_subsets(shape, weights, more, scores, constants, table)
+        return table[: 1 << self.n].copy()
+
+    def maxima(self) -> Floats:
+        """Return the largest log-weights for all subsets."""
+        from cslearn._kernels.subsets import maxima_of_subsets
+
+        shape, scores, constants = self.arrays
+        table = np.empty(_table_size(shape))
+        full = _full_splits(self.scores.prior, self.cards, self.beta)
+        maxima_of_subsets(shape, _weights(self.scores.prior, self.n, self.beta), full, scores, constants, table)
+        return table[: 1 << self.n].copy()
+
+    def normaliser(self) -> Floats:
+        """Return the prior's log normaliser for all subsets."""
+        kinds = sorted(set(self.cards))
+        # How many variables of each kind a subset has, as the digits of one number.
+        digits = np.zeros(1 << self.n, dtype=np.int64)
+        for k, d in enumerate(self.cards):
+            digits[1 << k : 2 << k] = digits[: 1 << k] + (self.n + 1) ** kinds.index(d)
+        distinct, which = np.unique(digits, return_inverse=True)
+        values = []
+        for number in distinct.tolist():
+            numbers = [number // (self.n + 1) ** kind % (self.n + 1) for kind in range(len(kinds))]
+            cards = np.repeat(np.array(kinds, dtype=np.intp), numbers)
+            values.append(self.scores.prior.log_normaliser(cards, self.beta))
+        return np.array(values)[which]
+
+
+def _table_size(shape: Any) -> int:
+    return int(shape.offset[-1] + (1 << (shape.n - shape.depth[-1])))
+
+
+def _weights(prior: Prior, m: int, beta: int) -> Any:
+    from cslearn._kernels.subsets import Weights
+
+    depths = max(beta, 1)
+    stop, share = np.zeros((m + 1, depths)), np.zeros((m + 1, beta + 1))
+    split = np.zeros((m + 1, depths, depths))
+    for size in range(m + 1):
+        splits = prior.splits(size, beta)
+        for t in range(beta + 1):
+            share[size, t] = prior.log_share(size, t) if t <= size else 0.0
+            if t < beta and t <= size:
+                stop[size, t] = prior.log_stop(size, t, beta)
+                split[size, t, : beta - t] = splits[t][: beta - t]
+    return Weights(stop, share, split)
+
+
+def _full_splits(prior: Prior, cards: tuple[int, ...], beta: int) -> Floats:
+    """Return the log-weights of full splits on every set, by the size of the level and the depth."""
+    n = len(cards)
+    sets = [s for r in range(1, beta + 1) for s in combinations(range(n), r)]
+    weights = np.full((n + 1, max(beta, 1), len(sets)), -inf)
+    for m in range(1, n + 1):
+        splits = prior.splits(m, beta)
+        by_staging = any(weight < 0 for row in splits for weight in row)
+        for t in range(beta):
+            for s, members in enumerate(sets):
+                if t + len(members) <= min(beta, m) and not (by_staging and len(members) > 1):
+                    of_set = tuple(sorted(cards[k] for k in members))
+                    weights[m, t, s] = 0.0 if by_staging else full_split_weight(splits, t, of_set)
+    return weights
+
+
+@lru_cache(maxsize=64)
+def _shape(cards: tuple[int, ...], beta: int) -> tuple[Any, list[NDArray[np.int64]], tuple[Any, Any]]:
+    """Return the shape, and where the scores stand in the tables of :class:`cslearn.stagings.level.LevelWeights`."""
+    from cslearn._kernels.subsets import Shape
+
+    n, d = len(cards), max(cards, default=1)
+    sets = [s for r in range(1, beta + 1) for s in combinations(range(n), r)]
+    start = np.zeros(beta + 2, dtype=np.int64)
+    first = np.zeros((beta + 1, n + 1), dtype=np.int64)
+    for r in range(1, beta + 1):
+        start[r + 1] = start[r] + comb(n, r)
+        lows = [s[0] for s in combinations(range(n), r)]
+        first[r] = start[r] + np.searchsorted(lows, np.arange(n + 1))
+
+    number: dict[tuple[tuple[int, int], ...], int] = {}
+    held, depth, share, context_index = [], [], [], []
+    for t in range(max(beta, 1)):
+        index = []
+        for variables in combinations(range(n), t):
+            for states in product(*(range(cards[k]) for k in variables)):
+                pairs = tuple(zip(variables, states, strict=True))
+                number[pairs] = len(number)
+                held.append(sum(1 << k for k in variables))
+                depth.append(t)
+                share.append(1 / prod(cards[k] for k in variables))
+                index.append(_flat(pairs, n, d))
+        context_index.append(np.array(index, dtype=np.int64))
+    offset = np.concatenate([[0], np.cumsum([1 << (n - t) for t in depth])])[:-1].astype(np.int64)
+
+    child: list[int] = []
+    constants: list[int] = []
+    constant_starts: list[int] = []
+    constant_at = np.zeros(len(number), dtype=np.int64)
+    child_at = np.zeros((sum(t < beta - 1 for t in depth) or 1, len(sets)), dtype=np.int64)
+    for pairs, c in number.items():
+        t = len(pairs)
+        taken = {k for k, _ in pairs}
+        constant_at[c] = len(constant_starts)
+        for s, members in enumerate(sets[: start[beta - t + 1]] if beta else []):
+            if t + len(members) < beta:
+                child_at[c, s] = len(child)
+                if not taken.intersection(members):
+                    outcomes = product(*(range(cards[k]) for k in members))
+                    child += [number[tuple(sorted((*pairs, *zip(members, x, strict=True))))] for x in outcomes]
+            else:
+                constant_starts.append(len(constants))
+                if taken.intersection(members):
+                    constants.append(0)
+                    continue
+                # The last member's states are summed over already.
+                for states in product(*(range(cards[k]) for k in members[:-1])):
+                    before = (*pairs, *zip(members[:-1], states, strict=True))
+                    constants.append(_flat(before, n, d) * n + members[-1])
+    shape = Shape(
+        n,
+        beta,
+        np.array(held, dtype=np.int64),
+        np.array(depth, dtype=np.int64),
+        np.array(share),
+        offset,
+        np.array([sum(1 << k for k in s) for s in sets], dtype=np.int64),
+        start,
+        first,
+        child_at,
+        np.array(child, dtype=np.int64),
+        np.array([prod(cards[k] for k in s) for s in sets], dtype=np.int64),
+        constant_at,
+    )
+    constant_index = np.array(constant_starts, dtype=np.int64), np.array(constants, dtype=np.int64)
+    return shape, context_index, constant_index
+
+
+def _flat(pairs: tuple[tuple[int, int], ...], n: int, d: int) -> int:
+    """Return the position of a context in a flat array of shape ``(n, d) * t``."""
+    at = 0
+    for k, x in pairs:
+        at = (at * n + k) * d + x
+    return at

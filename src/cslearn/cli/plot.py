@@ -100,7 +100,7 @@ def _refuse(kind: Kind, given: dict[str, object]) -> None:
 
 
 def _context(texts: list[str], tree: Any) -> dict[str, Any]:
-    from cslearn.cstree.statements import parse_context
+    from cslearn.graphs.statements import parse_context
 
     found: dict[str, Any] = {}
     for text in texts:

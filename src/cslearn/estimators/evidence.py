@@ -1,0 +1,58 @@
+"""What data say for the CSI relations of a CStree."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from cslearn.cstree import CStree
+from cslearn.graphs import CSIRelation, RelationTable, SupportedRelation
+from cslearn.scores import Scores
+from cslearn.stagings import Context
+
+__all__ = ["relation_table"]
+
+
+def relation_table(
+    tree: CStree, data: Any, *, ess: float = 5.0, probabilities: Mapping[CSIRelation, float] | None = None
+) -> RelationTable:
+    """Return the CSI relations of a CStree with the evidence for them, strongest first.
+
+    The Bayes factor of a relation compares the marginal likelihood of its stage with that of the same stage split on
+    one of the variables that the relation leaves out, the best of them.
+
+    Parameters
+    ----------
+    tree : CStree
+    data : Scores, Table, frame, array, path or whatever :func:`cslearn.data.as_table` reads
+        Scores come with an equivalent sample size of their own.
+    ess : float
+        Equivalent sample size of the Dirichlet priors.
+    probabilities : mapping of CSIRelation to float, optional
+        Posterior probabilities of relations, if they are known; a relation that is not there has none.
+
+    Examples
+    --------
+    >>> from cslearn.datasets import chickenpox_model
+    >>> from cslearn.estimators import relation_table
+    >>> tree = chickenpox_model()
+    >>> print(relation_table(tree, tree.sample(2000, random_state=1)))
+    relation                                             log Bayes factor   rows
+    exposed _||_ background | diagnosis=yes                           2.8    588
+    carrier _||_ background | exposed=yes, diagnosis=no               2.0    522
+    carrier _||_ background, diagnosis | exposed=no                   1.9  1,270
+    """
+    scores = data if isinstance(data, Scores) else Scores(tree.encode(data), ess=ess)
+    known = {} if probabilities is None else probabilities
+    found = []
+    for relation in tree.csi_relations():
+        whole = scores.log_z(relation.target, relation.context)
+        splits = []
+        for variable in relation.independent_of:
+            contexts = [Context({**relation.context, variable: state}) for state in tree.states[variable]]
+            splits.append(sum(scores.log_z(relation.target, context) for context in contexts))
+        rows = scores.n_rows(relation.context)
+        factor = whole - max(splits)
+        found.append((factor, SupportedRelation(relation, factor, rows, known.get(relation))))
+    found.sort(key=lambda pair: -pair[0])
+    return RelationTable(row for _, row in found)

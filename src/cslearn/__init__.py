@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from cslearn.cstree import CStree
-    from cslearn.estimators import CStreeLearner
+    from cslearn.estimators import CStreeClassifier, CStreeLearner
     from cslearn.generators import random_cstree
     from cslearn.graphs import LDAG
     from cslearn.metrics import kl_divergence
@@ -16,15 +16,16 @@ if TYPE_CHECKING:
 # Where each public name lives: loaded on first use, so that `import cslearn` is quick.
 _HOMES = {
     "CStree": "cslearn.cstree",
+    "CStreeClassifier": "cslearn.estimators",
     "CStreeLearner": "cslearn.estimators",
     "LDAG": "cslearn.graphs",
     "count_cstrees": "cslearn.stagings",
     "kl_divergence": "cslearn.metrics",
     "random_cstree": "cslearn.generators",
 }
-_MODULES = {"candidates", "data", "datasets", "errors", "metrics", "scores", "stagings"}
+_MODULES = {"candidates", "data", "datasets", "errors", "inference", "metrics", "scores", "stagings"}
 
-__all__ = ["LDAG", "CStree", "CStreeLearner", "count_cstrees", "kl_divergence", "random_cstree"]
+__all__ = ["LDAG", "CStree", "CStreeClassifier", "CStreeLearner", "count_cstrees", "kl_divergence", "random_cstree"]
 
 
 def __getattr__(name: str) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = [
     "fit_document",
     "model_document",
+    "print_confusion",
     "print_demo",
     "print_estimate",
     "print_fit",
@@ -182,6 +184,19 @@ def print_score(document: dict[str, Any], first_impossible: int | None) -> None:
             " the model gives them probability zero",
         )
     _say(console, f"BIC of the structure  {document['bic']:,.2f} (smaller is better)")
+
+
+def print_confusion(target: str, states: Sequence[Any], counts: list[list[int]], accuracy: float) -> None:
+    """Print how often each state was predicted where each was true."""
+    console = _console()
+    table = TextTable(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column(escape(target), header_style="bold")
+    for state in states:
+        table.add_column(escape(f"predicted {state}"), justify="right", header_style="bold")
+    for state, row in zip(states, counts, strict=True):
+        table.add_row(escape(f"true {state}"), *(f"{count:,}" for count in row))
+    console.print(table)
+    _say(console, f"accuracy {accuracy:.4f} on {sum(map(sum, counts)):,} rows")
 
 
 def print_estimate(cost: Cost) -> None:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from cslearn.graphs import LDAG, CSIRelation, MinimalContexts
+    from cslearn.inference import MostProbable, Queries
     from cslearn.plots._figure import Picture
 
 __all__ = ["CStree"]
@@ -417,8 +418,8 @@ class CStree:
 
     # ------------------------------------------------------------------ probability
     @cached_property
-    def _coded(self) -> dict[str, list[list[tuple[int, int]]]]:
-        """The contexts of each variable as (column, code) pairs."""
+    def coded_contexts(self) -> dict[str, list[list[tuple[int, int]]]]:
+        """The contexts of each variable as lists of (column, code) pairs, in the order of its staging."""
         column = {v: c for c, v in enumerate(self.variables)}
         code = {v: {state: x for x, state in enumerate(states)} for v, states in self.states.items()}
         return {
@@ -460,7 +461,7 @@ class CStree:
         for column, variable in enumerate(self.variables):
             with np.errstate(divide="ignore"):
                 logs = np.log(parameters[variable])
-            total += logs[stage_of_rows(codes, self._coded[variable]), codes[:, column]]
+            total += logs[stage_of_rows(codes, self.coded_contexts[variable]), codes[:, column]]
         return total
 
     def sample(self, n: int, random_state: RandomState = None) -> pd.DataFrame:
@@ -491,7 +492,7 @@ class CStree:
         codes = np.zeros((n, len(self.variables)), dtype=np.uint8 if widest <= 256 else np.uint16, order="F")
         column = {v: c for c, v in enumerate(self.variables)}
         for variable in self.order:
-            stage = stage_of_rows(codes, self._coded[variable])
+            stage = stage_of_rows(codes, self.coded_contexts[variable])
             uniform = rng.random(n)
             # The last state takes what is left, so rounding never makes a state that does not exist.
             below = np.cumsum(parameters[variable], axis=1)[:, :-1]
@@ -523,7 +524,7 @@ class CStree:
         cards = np.array(table.cards)
         parameters = {}
         for column, variable in enumerate(self.variables):
-            contexts = self._coded[variable]
+            contexts = self.coded_contexts[variable]
             shares = [1 / np.prod([cards[c] for c, _ in pairs], initial=1) for pairs in contexts]
             counts = stage_counts(table, column, contexts)
             parameters[variable] = estimate(counts, ess * np.array(shares), method)
@@ -547,6 +548,191 @@ class CStree:
         used = weights > 0
         log_likelihood = float(weights[used] @ fitted.log_prob(table)[used])
         return self.n_free_parameters * float(np.log(table.total_weight)) - 2 * log_likelihood
+
+    # ------------------------------------------------------------------ queries
+    @cached_property
+    def queries(self) -> Queries:
+        """The model compiled for queries, which the methods below use; made when it is first needed."""
+        from cslearn.inference import Queries
+
+        return Queries(self)
+
+    def query(
+        self,
+        targets: str | Sequence[str],
+        evidence: Mapping[str, Any] | None = None,
+        *,
+        method: Literal["exact", "sampling"] = "exact",
+        n_samples: int = 100_000,
+        random_state: RandomState = 0,
+    ) -> pd.Series[float]:
+        """Return the joint distribution of some variables given evidence on others.
+
+        Parameters
+        ----------
+        targets : str or sequence of str
+        evidence : mapping of str to evidence, optional
+            For each variable with evidence: its state; a collection of states, one of which it is in; or a mapping of
+            states to weights, the likelihood of what was seen in each state (states that it leaves out have weight 0).
+        method : {"exact", "sampling"}
+            ``sampling`` estimates the answer by likelihood weighting, for models whose variables depend on each other
+            too densely for the exact one.
+        n_samples : int
+            Only for ``sampling``: the number of draws.
+        random_state : int, Generator or None
+            Only for ``sampling``: the seed.
+
+        Returns
+        -------
+        pandas.Series
+            Probabilities, with the states of the target as index, or of the targets as a MultiIndex.
+
+        Raises
+        ------
+        InputError
+            If the evidence is impossible; the message says which part of it.
+        LimitError
+            If the exact answer needs too large a table.
+
+        Examples
+        --------
+        >>> from cslearn.datasets import chickenpox_model
+        >>> tree = chickenpox_model()
+        >>> tree.query(["carrier"], evidence={"exposed": "yes"})
+        carrier
+        no     0.377
+        yes    0.623
+        Name: probability, dtype: float64
+        >>> tree.query(["exposed", "carrier"], {"background": "urban", "diagnosis": {"no": 0.9, "yes": 0.2}}).round(3)
+        exposed  carrier
+        no       no         0.548
+                 yes        0.011
+        yes      no         0.105
+                 yes        0.336
+        Name: probability, dtype: float64
+        """
+        return self.queries.query(targets, evidence, method=method, n_samples=n_samples, random_state=random_state)
+
+    def log_prob_of(self, evidence: Mapping[str, Any]) -> float:
+        """Return the log-probability of evidence on any variables, minus infinity if it is impossible.
+
+        Parameters
+        ----------
+        evidence : mapping of str to evidence
+            As for :meth:`query`; for weights it is the logarithm of the expected weight.
+
+        Examples
+        --------
+        >>> from math import exp
+        >>> from cslearn.datasets import chickenpox_model
+        >>> round(exp(chickenpox_model().log_prob_of({"exposed": "yes", "carrier": "yes"})), 3)
+        0.218
+        """
+        return self.queries.log_prob_of(evidence)
+
+    def most_probable(self, evidence: Mapping[str, Any] | None = None) -> MostProbable:
+        """Return the most probable outcome of all variables given evidence (the most probable explanation).
+
+        Parameters
+        ----------
+        evidence : mapping of str to evidence, optional
+            As for :meth:`query`.
+
+        Returns
+        -------
+        MostProbable
+            A pair: `outcome`, the state of each variable, and `log_prob`, the log-probability of that outcome.
+
+        Examples
+        --------
+        >>> from cslearn.datasets import chickenpox_model
+        >>> chickenpox_model().most_probable({"carrier": "yes"}).outcome
+        {'background': 'urban', 'diagnosis': 'no', 'exposed': 'yes', 'carrier': 'yes'}
+        """
+        return self.queries.most_probable(evidence)
+
+    def entropy(self, targets: str | Sequence[str] | None = None, evidence: Mapping[str, Any] | None = None) -> float:
+        """Return the entropy of the joint distribution of `targets` (all variables by default) given evidence, in nats.
+
+        Examples
+        --------
+        >>> from cslearn.datasets import chickenpox_model
+        >>> tree = chickenpox_model()
+        >>> round(tree.entropy(["carrier"]), 3), round(tree.entropy(["carrier"], {"exposed": "no"}), 3)
+        (0.541, 0.098)
+        """
+        return self.queries.entropy(targets, evidence)
+
+    def mutual_information(
+        self, a: str | Sequence[str], b: str | Sequence[str], evidence: Mapping[str, Any] | None = None
+    ) -> float:
+        """Return the mutual information of two (sets of) variables given evidence, in nats.
+
+        Examples
+        --------
+        >>> from cslearn.datasets import chickenpox_model
+        >>> tree = chickenpox_model()
+        >>> round(tree.mutual_information("background", "carrier"), 4)
+        0.0153
+        >>> tree.mutual_information("background", "carrier", {"exposed": "no"}) < 1e-12
+        True
+        """
+        return self.queries.mutual_information(a, b, evidence)
+
+    def predict_proba(self, data: Any, target: str, **options: Any) -> pd.DataFrame:
+        """Return the distribution of one variable given the others, for every row.
+
+        Parameters
+        ----------
+        data : frame, array, path or whatever :func:`cslearn.data.as_table` reads
+            Missing cells, and columns that are not there, are summed out. A state that the model does not know counts
+            as missing, with a warning. A column for the target itself is not looked at.
+        target : str
+        **options
+            `na_values` and `sep` of :func:`cslearn.data.as_table`.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row for each row, a column for each state of the target. A row that is impossible under the model gets
+            the target's distribution without evidence, with a warning.
+
+        Examples
+        --------
+        >>> from cslearn.datasets import chickenpox_model
+        >>> rows = [{"exposed": "yes", "diagnosis": "no"}, {"exposed": None, "diagnosis": "no"}]
+        >>> chickenpox_model().predict_proba(rows, target="carrier").round(3)
+        carrier     no    yes
+        0        0.200  0.800
+        1        0.707  0.293
+        """
+        from cslearn.inference.prediction import predict_proba
+
+        return predict_proba(self, data, target, **options)
+
+    def predict(self, data: Any, target: str, **options: Any) -> pd.Series[Any]:
+        """Return the most probable state of one variable given the others, for every row.
+
+        Parameters
+        ----------
+        data, target, **options
+            As for :meth:`predict_proba`.
+
+        Returns
+        -------
+        pandas.Series
+            Categorical, with all states of the target as categories. Of equally probable states it is the first.
+
+        Examples
+        --------
+        >>> from cslearn.datasets import chickenpox_model
+        >>> rows = [{"exposed": "yes", "diagnosis": "no"}, {"exposed": "no"}]
+        >>> chickenpox_model().predict(rows, target="carrier").tolist()
+        ['yes', 'no']
+        """
+        from cslearn.inference.prediction import predict
+
+        return predict(self, data, target, **options)
 
     # ------------------------------------------------------------------ tables and files
     def to_frame(self) -> pd.DataFrame:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from cslearn.data._labels import State
+from cslearn.data._frames import as_frame
+from cslearn.data._labels import State, StateIndex
 from cslearn.data.benchpress import read_benchpress, write_benchpress
 from cslearn.data.discretizing import Discretizer, discretize
+from cslearn.data.incomplete import incomplete_codes
 from cslearn.data.reading import DEFAULT_NA_VALUES, as_table
 from cslearn.data.table import Table
 
@@ -12,9 +14,12 @@ __all__ = [
     "DEFAULT_NA_VALUES",
     "Discretizer",
     "State",
+    "StateIndex",
     "Table",
+    "as_frame",
     "as_table",
     "discretize",
+    "incomplete_codes",
     "read_benchpress",
     "write_benchpress",
 ]

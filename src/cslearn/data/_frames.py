@@ -17,7 +17,7 @@ from cslearn.errors import InputError
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["numbers_of", "read_frame"]
+__all__ = ["as_frame", "numbers_of", "read_frame"]
 
 
 def read_frame(data: Any) -> pd.DataFrame:
@@ -31,6 +31,38 @@ def read_frame(data: Any) -> pd.DataFrame:
     source = open_source(data, na_values=DEFAULT_NA_VALUES)
     columns = [source.column(j) for j in range(len(source.names))]
     return pd.DataFrame({column.name: _series_of(column, text=source.text) for column in columns})
+
+
+def as_frame(data: Any) -> pd.DataFrame:
+    """Give any accepted data as a new pandas frame, with the labels that :func:`as_table` would read.
+
+    The columns of a pandas frame are taken as they are.
+
+    Examples
+    --------
+    >>> from cslearn.data import as_frame
+    >>> as_frame([{"a": 1, "b": "x"}, {"a": 2}])
+       a     b
+    0  1     x
+    1  2  None
+    """
+    import pandas as pd
+
+    if isinstance(data, pd.DataFrame):
+        return read_frame(data)
+    source = open_source(data, na_values=DEFAULT_NA_VALUES)
+    columns: dict[str, Any] = {}
+    for j, name in enumerate(source.names):
+        column = source.column(j)
+        labels: Any = np.empty(len(column.labels) + 1, dtype=object)
+        labels[:] = [*column.labels, None]
+        if column.fixed:
+            dtype = None if len({type(label) for label in column.labels}) == 1 else object
+            categories: Any = pd.Index(list(column.labels), dtype=dtype)
+            columns[name] = pd.Categorical.from_codes(column.codes, categories=categories, ordered=True)
+        else:
+            columns[name] = pd.Series(labels[column.codes], dtype=object)
+    return pd.DataFrame(columns)
 
 
 def numbers_of(series: pd.Series[Any]) -> NDArray[np.float64]:

@@ -99,6 +99,13 @@ class StateIndex:
 
     True never matches 1, nor the other way round. 1.0 matches 1 exactly, and the texts "1" and "1.0" match it
     as well. A text that fits several states matches none of them, unless one of them exactly.
+
+    Examples
+    --------
+    >>> from cslearn.data import StateIndex
+    >>> index = StateIndex([1, 2])
+    >>> index.find(2.0), index.find("2"), index.find("two")
+    (1, 1, None)
     """
 
     def __init__(self, states: Iterable[State]) -> None:

@@ -263,7 +263,7 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
             self.cstree_ = structure.fit_parameters(table, self.parameters, ess=self.ess)
             self.relations_ = supported_relations(structure, scores)
         self.n_features_in_ = table.p
-        if _has_names(X):
+        if has_names(X):
             self.feature_names_in_ = np.array(table.variables, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
@@ -273,7 +273,7 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
     def score_samples(self, X: Any) -> NDArray[np.float64]:
         """Return the log-probability of every row of `X` under the learned model."""
         check_is_fitted(self)
-        shape = np.shape(X) if isinstance(X, np.ndarray | list) and not _has_names(X) else ()
+        shape = np.shape(X) if isinstance(X, np.ndarray | list) and not has_names(X) else ()
         if len(shape) == 2 and shape[1] != self.n_features_in_:
             raise InputError(
                 f"X has {shape[1]} features, but {type(self).__name__} is expecting {self.n_features_in_} features"
@@ -359,7 +359,7 @@ def _check_size(table: Table) -> None:
         raise InputError("there is nothing to learn from one row (n_samples = 1). Give more rows.")
 
 
-def _has_names(X: Any) -> bool:
+def has_names(X: Any) -> bool:
     """Tell whether the columns of `X` have names of their own."""
     if isinstance(X, np.ndarray):
         return X.dtype.names is not None

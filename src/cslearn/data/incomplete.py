@@ -1,0 +1,101 @@
+"""Codes of data in which cells may be missing, by given states."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cslearn.data._encoding import MISSING_STATE
+from cslearn.data._labels import StateIndex, listing
+from cslearn.data._sources import open_source
+from cslearn.data.reading import DEFAULT_NA_VALUES
+from cslearn.errors import DataWarning, InputError
+
+__all__ = ["incomplete_codes"]
+
+
+def incomplete_codes(
+    source: Any,
+    states: Mapping[str, Sequence[Any]],
+    *,
+    leave_out: Collection[str] = (),
+    na_values: Collection[str] = DEFAULT_NA_VALUES,
+    sep: str | None = None,
+) -> NDArray[np.int32]:
+    """Return the codes of the cells by given states, with -1 for a cell that is not known.
+
+    Not known are missing cells (unless the variable has the state ``"missing"``, which they are in then), the cells of
+    variables that the data have no column for, and those with a state that is none of the given ones.
+
+    Parameters
+    ----------
+    source : DataFrame, array, list, dict, Table, str or path
+        As for :func:`as_table`. Columns that are none of the variables are not looked at. A 2-D array has a column for
+        each variable in their order, or for each that is not in `leave_out`.
+    states : mapping of str to sequence of states
+        The variables and their states.
+    leave_out : collection of str
+        Variables whose columns are not looked at.
+    na_values, sep
+        As for :func:`as_table`.
+
+    Returns
+    -------
+    ndarray of int, shape (n, variables)
+
+    Warns
+    -----
+    DataWarning
+        If there are states that are none of the given ones.
+
+    Examples
+    --------
+    >>> from cslearn.data import incomplete_codes
+    >>> incomplete_codes({"b": ["x", None]}, {"a": [0, 1], "b": ["w", "x"]})
+    array([[-1,  1],
+           [-1, -1]], dtype=int32)
+    """
+    names = list(states)
+    data = open_source(source, array_names=_array_names(source, names, leave_out), sep=sep, na_values=na_values)
+    present = [name for name in names if name in data.names and name not in leave_out]
+    if not present and len(names) > len(leave_out):
+        raise InputError(
+            f"the data have none of the variables {listing([name for name in names if name not in leave_out])}; their"
+            f" columns are {listing(data.names)}"
+        )
+    codes = np.full((data.n, len(names)), -1, dtype=np.int32, order="F")
+    unknown = []
+    for name in present:
+        column = data.column(data.names.index(name))
+        index = StateIndex(states[name])
+        found = [index.find(label) for label in column.labels]
+        missing = states[name].index(MISSING_STATE) if MISSING_STATE in states[name] else -1
+        new_code = np.array([*(-1 if code is None else code for code in found), missing], dtype=np.int32)
+        codes[:, names.index(name)] = new_code[column.codes]
+        odd = [code for code in np.unique(column.codes) if code >= 0 and found[code] is None]
+        if odd:
+            rows = int(np.isin(column.codes, odd).sum())
+            shown = listing([column.labels[code] for code in odd], 5)
+            unknown.append(f"{name!r}: {shown} ({rows:,} {'row' if rows == 1 else 'rows'})")
+    if unknown:
+        warnings.warn(
+            f"states that the model does not know, which count as missing: {'; '.join(unknown)}",
+            DataWarning,
+            stacklevel=3,
+        )
+    return codes
+
+
+def _array_names(source: Any, names: list[str], leave_out: Collection[str]) -> list[str] | None:
+    """Return the names of the columns of an array that has none of its own."""
+    if not isinstance(source, np.ndarray) or source.dtype.names is not None or source.ndim != 2:
+        return None
+    without = [name for name in names if name not in leave_out]
+    if source.shape[1] not in (len(names), len(without)):
+        wanted = f"{len(names)}" if len(without) == len(names) else f"{len(without)} or {len(names)}"
+        raise InputError(f"the array has {source.shape[1]} columns, but the model's variables need {wanted}")
+    return names if source.shape[1] == len(names) else without

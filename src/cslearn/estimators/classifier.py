@@ -1,0 +1,175 @@
+"""A classifier: the joint model of the features and the class, asked for the class."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, column_or_1d
+
+from cslearn.cstree import CStree
+from cslearn.data import as_frame, incomplete_codes
+from cslearn.errors import InputError
+from cslearn.estimators.learner import CStreeLearner, has_names
+from cslearn.inference.prediction import target_probabilities
+
+__all__ = ["CStreeClassifier"]
+
+
+def _signature() -> inspect.Signature:
+    """Return the parameters of the learner, and one more."""
+    own = inspect.Parameter("class_weight", inspect.Parameter.KEYWORD_ONLY, default=None)
+    learner = inspect.signature(CStreeLearner.__init__)
+    return learner.replace(parameters=[*learner.parameters.values(), own])
+
+
+class CStreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """Learn a CStree of the features and the class together, and predict the class with it.
+
+    A row with missing features is predicted by summing them out, and a feature in a state that was not there in
+    training counts as missing, with a :class:`~cslearn.errors.DataWarning`.
+
+    Parameters
+    ----------
+    class_weight : mapping of class to float, or "balanced", optional
+        Weights that the probabilities of the classes are multiplied with, as if the rows of a class counted so many
+        times. ``balanced`` makes all classes equally probable before anything is known. The model itself does not
+        depend on them.
+    **parameters
+        All others are those of :class:`~cslearn.CStreeLearner`, such as ``beta``, ``candidates``, ``n_iter``,
+        ``missing`` and ``random_state``.
+
+    Attributes
+    ----------
+    classes_ : ndarray
+    learner_ : CStreeLearner
+        The fitted learner of the joint model.
+    cstree_ : CStree
+        The joint model.
+    target_ : str
+        The name of the class in the model: that of `y` if it has one, otherwise ``"class"``.
+    class_weight_ : ndarray, shape (classes,)
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Names of the features; not there if the data had none.
+
+    Examples
+    --------
+    >>> from cslearn import CStreeClassifier
+    >>> from cslearn.datasets import chickenpox_model
+    >>> data = chickenpox_model().sample(2000, random_state=0)
+    >>> X, y = data.drop(columns="carrier"), data["carrier"]
+    >>> classifier = CStreeClassifier(n_iter=500, random_state=0).fit(X[:1000], y[:1000])
+    >>> classifier.predict([{"exposed": "yes", "diagnosis": "no"}, {"exposed": "no"}])
+    array(['yes', 'no'], dtype=object)
+    >>> round(classifier.score(X[1000:], y[1000:]), 2)
+    0.91
+    """
+
+    def __init__(self, *, class_weight: Mapping[Any, float] | Literal["balanced"] | None = None, **parameters: Any):
+        bound = _signature().bind(self, class_weight=class_weight, **parameters)
+        bound.apply_defaults()
+        for name, value in bound.arguments.items():
+            if name != "self":
+                setattr(self, name, value)
+
+    # What scikit-learn reads to know the parameters.
+    __init__.__signature__ = _signature()  # type: ignore[attr-defined]
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> CStreeClassifier:
+        """Learn the joint model.
+
+        Parameters
+        ----------
+        X : frame, array, path or whatever :func:`cslearn.data.as_table` reads
+            One row for each observation, one column for each feature.
+        y : array-like, shape (n,)
+            The classes.
+        sample_weight : array-like, optional
+            Weight of each row.
+
+        Returns
+        -------
+        CStreeClassifier
+        """
+        import pandas as pd
+
+        if y is None:
+            raise InputError("requires y to be passed, but the target y is None")
+        name = getattr(y, "name", None)
+        labels = column_or_1d(y, warn=True)
+        if pd.isna(labels).any() or (labels.dtype.kind == "f" and not np.isfinite(labels).all()):
+            raise InputError("Input y contains NaN, infinity or missing values: leave those rows out")
+        check_classification_targets(labels)
+        frame = as_frame(_as_array(X))
+        if len(labels) != len(frame):
+            raise InputError(f"X has {len(frame)} rows and y has {len(labels)}: inconsistent numbers of samples")
+        self.classes_, codes = np.unique(labels, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise InputError(f"the classifier needs at least two classes; y has 1 class, {self.classes_[0]!r}")
+        self.target_ = _free_name(str(name) if name is not None else "class", list(frame.columns))
+        features = list(frame.columns)
+        frame[self.target_] = pd.Categorical.from_codes(codes, categories=pd.Index(self.classes_))
+        parameters = {name: value for name, value in self.get_params(deep=False).items() if name != "class_weight"}
+        self.learner_ = CStreeLearner(**parameters).fit(frame, sample_weight=sample_weight)
+        weights = compute_class_weight(self.class_weight, classes=self.classes_, y=labels)
+        self.class_weight_: NDArray[np.float64] = weights
+        self.n_features_in_ = len(features)
+        if has_names(X):
+            self.feature_names_in_ = np.array(features, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        return self
+
+    @property
+    def cstree_(self) -> CStree:
+        """The joint model."""
+        return self.learner_.cstree_
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return the probabilities of the classes, in the order of ``classes_``, for every row."""
+        check_is_fitted(self)
+        tree = self.cstree_
+        X = _as_array(X)
+        if isinstance(X, np.ndarray) and not has_names(X):
+            if X.ndim != 2:
+                raise InputError(f"Reshape your data: X has {X.ndim} dimensions and must have two, rows and columns")
+            if X.shape[1] != self.n_features_in_:
+                raise InputError(
+                    f"X has {X.shape[1]} features, but {type(self).__name__} is expecting {self.n_features_in_}"
+                    " features as input"
+                )
+        codes = incomplete_codes(X, tree.states, leave_out=[self.target_])
+        probabilities = target_probabilities(tree, codes, tree.variables.index(self.target_)) * self.class_weight_
+        return probabilities / probabilities.sum(axis=1, keepdims=True)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the most probable class of every row."""
+        check_is_fitted(self)
+        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+
+    def __sklearn_tags__(self) -> Any:
+        """Tell scikit-learn what data the classifier takes."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        tags.input_tags.allow_nan = self.missing != "error"
+        return tags
+
+
+def _as_array(X: Any) -> Any:
+    """Turn a list of rows into an array, as scikit-learn does."""
+    return np.asarray(X) if isinstance(X, list) and X and not isinstance(X[0], Mapping) else X
+
+
+def _free_name(name: str, taken: list[str]) -> str:
+    """Return a name for the class that no feature has."""
+    while name in taken or not name.strip():
+        name += "_"
+    return name

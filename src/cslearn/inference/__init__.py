@@ -1,0 +1,5 @@
+"""Using a model: queries, prediction, missing values, interventions. Knows nothing of learning."""
+
+from cslearn.inference.queries import MostProbable, Queries
+
+__all__ = ["MostProbable", "Queries"]

@@ -1,0 +1,65 @@
+"""Predicting one variable from others, row by row, with gaps in the rows."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cslearn.data import incomplete_codes
+from cslearn.errors import DataWarning
+from cslearn.inference.factors import Floats
+from cslearn.inference.queries import labels_index
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from cslearn.cstree import CStree
+
+__all__ = ["index_of", "predict", "predict_proba", "target_probabilities"]
+
+
+def target_probabilities(tree: CStree, codes: NDArray[np.int32], target: int) -> Floats:
+    """Return the distribution of a column in each row of codes, -1 for cells that are not known.
+
+    A row that is impossible under the model gets the distribution of the target without evidence, with a warning.
+    """
+    result = tree.queries.rows.distribution(target, codes)
+    impossible = np.isnan(result[:, 0])
+    if impossible.any():
+        row = int(np.flatnonzero(impossible)[0]) + 1
+        warnings.warn(
+            f"{int(impossible.sum()):,} rows, the first of them row {row}, have probability zero under the model:"
+            f" {tree.variables[target]!r} is predicted in them as if nothing were known",
+            DataWarning,
+            stacklevel=3,
+        )
+        result[impossible] = tree.queries.coded_distribution(target, {})
+    return result
+
+
+def predict_proba(tree: CStree, data: Any, target: str, **options: Any) -> pd.DataFrame:
+    """See :meth:`cslearn.CStree.predict_proba`."""
+    import pandas as pd
+
+    column = tree.queries.coder.variable(target)
+    codes = incomplete_codes(data, tree.states, leave_out=[target], **options)
+    probabilities = target_probabilities(tree, codes, column)
+    return pd.DataFrame(probabilities, columns=labels_index(tree.states[target], target), index=index_of(data))
+
+
+def predict(tree: CStree, data: Any, target: str, **options: Any) -> pd.Series[Any]:
+    """See :meth:`cslearn.CStree.predict`."""
+    import pandas as pd
+
+    probabilities = predict_proba(tree, data, target, **options)
+    best = probabilities.to_numpy().argmax(axis=1)
+    states = pd.Categorical.from_codes(best, categories=labels_index(tree.states[target]), ordered=True)
+    return pd.Series(states, index=probabilities.index, name=target)
+
+
+def index_of(data: Any) -> Any:
+    """Return the index of a pandas frame; None for other data."""
+    return data.index if type(data).__module__.partition(".")[0] == "pandas" else None

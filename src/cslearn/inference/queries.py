@@ -1,0 +1,346 @@
+"""Probabilities of some variables given evidence on others, exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from functools import cached_property
+from itertools import chain
+from math import inf, prod
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cslearn._numerics import RandomState
+from cslearn.errors import InputError, LimitError
+from cslearn.inference.evidence import Coder, Evidence
+from cslearn.inference.factors import (
+    TABLE_LIMIT,
+    Factor,
+    Floats,
+    components,
+    elimination_order,
+    maximise,
+    stage_factors,
+    sum_out,
+)
+from cslearn.inference.rows import Rows
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from cslearn.cstree import CStree
+
+__all__ = ["MostProbable", "Queries"]
+
+# Reduced factors are remembered up to this number of pairs of a variable and evidence on its parents.
+MEMORY = 100_000
+
+
+class MostProbable(NamedTuple):
+    """The most probable outcome: a state for each variable, and the log-probability of that outcome.
+
+    Examples
+    --------
+    >>> from cslearn.datasets import chickenpox_model
+    >>> found = chickenpox_model().most_probable({"carrier": "yes"})
+    >>> found.outcome["exposed"], round(found.log_prob, 3)
+    ('yes', -1.889)
+    """
+
+    outcome: dict[str, Any]
+    log_prob: float
+
+
+class _Reduced(NamedTuple):
+    """What evidence leaves of the distribution of a variable given its parents."""
+
+    factors: list[Factor]
+    variables: tuple[int, ...]
+    positive: bool
+
+
+class Queries:
+    """A CStree compiled for many queries.
+
+    ``tree.query`` and its relatives make one when they are first called and keep it, so that there is hardly ever a
+    reason to make one by hand.
+
+    Parameters
+    ----------
+    tree : CStree
+        With parameters.
+    max_table : int
+        Most entries of a table that an exact answer may need; a query that needs more is a LimitError.
+
+    Examples
+    --------
+    >>> from cslearn.datasets import chickenpox_model
+    >>> from cslearn.inference import Queries
+    >>> queries = Queries(chickenpox_model())
+    >>> queries.query(["exposed"], {"carrier": "yes"}).round(3)
+    exposed
+    no     0.056
+    yes    0.944
+    Name: probability, dtype: float64
+    """
+
+    def __init__(self, tree: CStree, *, max_table: int = TABLE_LIMIT) -> None:
+        parameters = tree.needed_parameters()
+        self.tree = tree
+        self.max_table = max_table
+        self.coder = Coder(tree)
+        self.cards = [len(tree.states[v]) for v in tree.variables]
+        self.stages: list[list[tuple[tuple[tuple[int, int], ...], Floats]]] = []
+        for v in tree.variables:
+            contexts = [tuple(pairs) for pairs in tree.coded_contexts[v]]
+            self.stages.append(list(zip(contexts, parameters[v], strict=True)))
+        self.parents = [sorted({u for pairs, _ in stages for u, _ in pairs}) for stages in self.stages]
+        self._memory: dict[Any, _Reduced] = {}
+        self._indexes: dict[tuple[int, ...], Any] = {}
+
+    @cached_property
+    def rows(self) -> Rows:
+        """The model compiled for many rows with missing cells."""
+        return Rows(self)
+
+    # ------------------------------------------------------------------ what users ask
+    def query(
+        self,
+        targets: str | Sequence[str],
+        evidence: Mapping[str, Any] | None = None,
+        *,
+        method: Literal["exact", "sampling"] = "exact",
+        n_samples: int = 100_000,
+        random_state: RandomState = 0,
+    ) -> pd.Series[float]:
+        """Return the joint distribution of `targets` given `evidence`; see :meth:`cslearn.CStree.query`."""
+        import pandas as pd
+
+        columns = self._targets(targets)
+        if method == "exact":
+            table = self.distribution(columns, evidence)
+        elif method == "sampling":
+            from cslearn.inference.sampling import weighted_shares
+
+            table = weighted_shares(self, columns, evidence, n_samples, random_state)
+        else:
+            raise InputError(f"there is no method {method!r} of answering a query; choose 'exact' or 'sampling'")
+        return pd.Series(table.ravel(), index=self._index(columns), name="probability", copy=False)
+
+    def distribution(self, columns: Sequence[int], evidence: Mapping[str, Any] | None = None) -> Floats:
+        """Return the joint distribution of some columns given evidence, one axis for each."""
+        coded = self.coder.evidence(evidence, soft=columns)
+        table, log_prob = self._solve(columns, coded, everything=False)
+        if log_prob == -inf:
+            raise self._impossible(evidence or {})
+        ascending = sorted(columns)
+        return (table / table.sum()).transpose([ascending.index(column) for column in columns])
+
+    def coded_distribution(self, column: int, known: Mapping[int, int]) -> Floats:
+        """Return the distribution of a column given the codes of others; NaN if they are impossible."""
+        table, log_prob = self._solve([column], Evidence(dict(known), {}, {}), everything=False)
+        return table / table.sum() if log_prob > -inf else np.full(self.cards[column], np.nan)
+
+    def log_prob_of(self, evidence: Mapping[str, Any]) -> float:
+        """Return the log-probability of evidence; see :meth:`cslearn.CStree.log_prob_of`."""
+        return self._solve((), self.coder.evidence(evidence), everything=True)[1]
+
+    def most_probable(self, evidence: Mapping[str, Any] | None = None) -> MostProbable:
+        """Return the most probable outcome given evidence; see :meth:`cslearn.CStree.most_probable`."""
+        coded = self.coder.evidence(evidence)
+        factors = list(chain.from_iterable(self._reduced(v, coded).factors for v in range(len(self.cards))))
+        factors += [Factor((v,), row) for v, row in coded.weights.items()]
+        scopes = [factor.scope for factor in factors]
+        try:
+            order = elimination_order(scopes, (), self.cards, self.max_table)
+        except LimitError as error:
+            raise LimitError(f"{str(error).partition('. ')[0]}. Give evidence on more variables.") from None
+        outcome, score = maximise(factors, order)
+        if score == -inf:
+            raise self._impossible(evidence or {})
+        for v, row in coded.weights.items():
+            score -= float(np.log(row[outcome[v]]))
+        codes = {**outcome, **coded.hard}
+        states = {name: self.tree.states[name][codes[v]] for v, name in enumerate(self.tree.variables)}
+        return MostProbable(states, score)
+
+    def entropy(self, targets: str | Sequence[str] | None = None, evidence: Mapping[str, Any] | None = None) -> float:
+        """Return the entropy of `targets` given `evidence`, in nats; see :meth:`cslearn.CStree.entropy`."""
+        if targets is None and not evidence:
+            return self._joint_entropy()
+        columns = self._targets(self.tree.variables if targets is None else targets)
+        return _entropy(self.distribution(columns, evidence))
+
+    def mutual_information(
+        self, a: str | Sequence[str], b: str | Sequence[str], evidence: Mapping[str, Any] | None = None
+    ) -> float:
+        """Return the mutual information of `a` and `b` given `evidence`, in nats."""
+        first, second = self._targets(a), self._targets(b)
+        both = set(first) & set(second)
+        if both:
+            raise InputError(f"{self.tree.variables[min(both)]!r} is on both sides of the mutual information")
+        joint = self.distribution([*first, *second], evidence)
+        joint = joint.reshape(prod(self.cards[v] for v in first), -1)
+        independent = joint.sum(axis=1, keepdims=True) * joint.sum(axis=0, keepdims=True)
+        possible = joint > 0
+        return max(0.0, float((joint[possible] * np.log(joint[possible] / independent[possible])).sum()))
+
+    # ------------------------------------------------------------------ how it is computed
+    def _targets(self, targets: str | Sequence[str]) -> tuple[int, ...]:
+        names = [targets] if isinstance(targets, str) else list(targets)
+        if not names:
+            raise InputError("there are no targets: name at least one variable")
+        columns = tuple(self.coder.variable(name) for name in names)
+        if len(set(columns)) < len(columns):
+            raise InputError(f"the targets name a variable twice: {', '.join(map(repr, names))}")
+        return columns
+
+    def _index(self, columns: tuple[int, ...]) -> Any:
+        if columns not in self._indexes:
+            import pandas as pd
+
+            names = [self.tree.variables[v] for v in columns]
+            if len(self._indexes) >= MEMORY:
+                self._indexes.clear()
+            levels = [labels_index(self.tree.states[name], name) for name in names]
+            self._indexes[columns] = levels[0] if len(levels) == 1 else pd.MultiIndex.from_product(levels, names=names)
+        return self._indexes[columns]
+
+    def _reduced(self, v: int, evidence: Evidence) -> _Reduced:
+        """Return the factors of a variable that are left by the evidence on it and on its parents."""
+        hard, allowed = evidence.hard, evidence.allowed
+        known = tuple([(u, hard[u]) for u in self.parents[v] if u in hard])
+        limited = tuple([(u, allowed[u]) for u in self.parents[v] if u in allowed]) if allowed else ()
+        key = v, hard.get(v), known, limited
+        found = self._memory.get(key)
+        if found is None:
+            if len(self._memory) >= MEMORY:
+                self._memory.clear()
+            found = self._memory[key] = self._reduce(v, hard.get(v), dict(known), dict(limited))
+        return found
+
+    def _reduce(
+        self, v: int, own: int | None, hard: Mapping[int, int], allowed: Mapping[int, frozenset[int]]
+    ) -> _Reduced:
+        stages = []
+        for pairs, row in self.stages[v]:
+            if all(hard.get(u, x) == x and x in allowed.get(u, (x,)) for u, x in pairs):
+                stages.append((tuple([(u, x) for u, x in pairs if u not in hard]), row))
+        sizes = [prod(self.cards[u] for u, _ in pairs) * self.cards[v] for pairs, _ in stages]
+        if max(sizes) > self.max_table:
+            raise LimitError(f"the stages of {self.tree.variables[v]!r} need a table of {max(sizes):.3g} entries")
+        factors = stage_factors(v, stages, self.cards)
+        if own is not None:
+            factors = [
+                Factor(tuple([u for u in scope if u != v]), np.asarray(table.take(own, axis=scope.index(v))))
+                for scope, table in factors
+            ]
+        variables = tuple({u for scope, _ in factors for u in scope})
+        return _Reduced(factors, variables, all(float(table.min()) > 0 for _, table in factors))
+
+    def _solve(self, targets: Sequence[int], evidence: Evidence, *, everything: bool) -> tuple[Floats, float]:
+        """Return a multiple of the distribution of the targets and the log-probability of the evidence.
+
+        Only the targets, the variables with evidence and their ancestors matter, the others sum to one. What is not
+        connected with the targets is a factor that cancels: it is only looked at for the probability of the evidence
+        (`everything`) or where it might be zero. Otherwise that probability is not the true one, but still minus
+        infinity exactly if the evidence is impossible.
+        """
+        factors = [Factor((v,), row) for v, row in evidence.weights.items()]
+        uncertain: set[int] = set()
+        log_prob = 0.0
+        seen: set[int] = set()
+        waiting = [*targets, *evidence.hard, *evidence.weights]
+        while waiting:
+            v = waiting.pop()
+            if v in seen:
+                continue
+            seen.add(v)
+            reduced = self._reduced(v, evidence)
+            waiting += reduced.variables
+            for factor in reduced.factors:
+                if factor.scope:
+                    factors.append(factor)
+                    if not reduced.positive:
+                        uncertain.add(factor.scope[0])
+                elif factor.table == 0:
+                    return np.zeros([self.cards[t] for t in sorted(targets)]), -inf
+                else:
+                    log_prob += float(np.log(factor.table))
+        home = components(factor.scope for factor in factors)
+        needed = {home[t] for t in targets}
+        others = set(home.values()) - needed
+        if not everything:
+            others &= {home[v] for v in uncertain}
+        parts: dict[int, list[Factor]] = {h: [] for h in others}
+        main: list[Factor] = []
+        for factor in factors:
+            h = home[factor.scope[0]]
+            if h in needed:
+                main.append(factor)
+            elif h in parts:
+                parts[h].append(factor)
+        for part in parts.values():
+            log_prob += self._contract(part, ())[1]
+            if log_prob == -inf:
+                break
+        result, scale = self._contract(main, targets)
+        return result.table, log_prob + scale
+
+    def _contract(self, factors: list[Factor], keep: Sequence[int]) -> tuple[Factor, float]:
+        order = elimination_order([factor.scope for factor in factors], keep, self.cards, self.max_table)
+        result, scale = sum_out(factors, order)
+        return result, float(scale) + (float(np.log(result.table.sum())) if scale > -inf else 0.0)
+
+    def _impossible(self, evidence: Mapping[str, Any]) -> InputError:
+        """Return an error that names a smallest part of the evidence that is impossible on its own."""
+        items: dict[str, Any] = {}
+        for name, value in evidence.items():
+            items[name] = value
+            if self.log_prob_of(items) == -inf:
+                break
+        last = next(reversed(items))
+        for name in [name for name in items if name != last]:
+            fewer = {n: value for n, value in items.items() if n != name}
+            if self.log_prob_of(fewer) == -inf:
+                items = fewer
+        said = {name: f"{name}={_said(value)}" for name, value in items.items()}
+        rest = [said[name] for name in said if name != last]
+        given = f" once {', '.join(rest)}" if rest else ""
+        return InputError(
+            f"the evidence is impossible: the model gives {said[last]} probability zero{given}. Correct the evidence,"
+            " or estimate the model's parameters by 'mean', which leaves nothing impossible."
+        )
+
+    def _joint_entropy(self) -> float:
+        """Return the entropy of all variables, by the chain rule: the stages' entropies by their probabilities."""
+        total = 0.0
+        for stages in self.stages:
+            for pairs, row in stages:
+                evidence = Evidence(dict(pairs), {}, {})
+                share = np.exp(self._solve((), evidence, everything=True)[1]) if pairs else 1.0
+                total += float(share) * _entropy(row)
+        return total
+
+
+def labels_index(states: Collection[Any], name: str | None = None) -> Any:
+    """Return states as a pandas index, each in its own type."""
+    import pandas as pd
+
+    # Left to itself pandas would turn labels of several types into one type.
+    dtype = None if len({type(state) for state in states}) == 1 else object
+    return pd.Index(list(states), dtype=dtype, name=name)
+
+
+def _entropy(probabilities: NDArray[np.float64]) -> float:
+    positive = probabilities[probabilities > 0]
+    return max(0.0, -float((positive * np.log(positive)).sum()))
+
+
+def _said(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return f"({', '.join(f'{state}: {weight}' for state, weight in value.items())})"
+    if isinstance(value, Collection) and not isinstance(value, str):
+        return " or ".join(map(str, value))
+    return str(value)

@@ -1,0 +1,169 @@
+"""Distributions of missing cells for many rows at once.
+
+The missing cells of a row fall into *blocks*: two of them are in one block if they are connected, through missing cells
+only, in the graph in which the variables of each family (a variable and its parents) are joined. Given what is known in
+the row the blocks are independent, and only the families that touch a block matter for it. Rows in which the same block
+needs the same families are handled together: each family gives a factor with an axis for the rows.
+
+Of the variables that are missing, those without known descendants and that nobody asks for sum to one: they are left
+out before blocks are formed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cslearn.errors import LimitError
+from cslearn.inference.factors import Factor, Floats, elimination_order, stage_factors, sum_out
+
+if TYPE_CHECKING:
+    from cslearn.inference.queries import Queries
+
+__all__ = ["Rows", "patterns"]
+
+# Entries of the tables that are made for rows together; more rows are handled in parts.
+PART = 1 << 22
+
+Codes = NDArray[np.int32]
+Block = tuple[tuple[int, ...], tuple[int, ...]]
+
+
+def patterns(codes: Codes) -> Iterator[tuple[NDArray[np.bool_], NDArray[np.intp]]]:
+    """Yield every pattern of missing cells, and the rows that have it."""
+    missing = codes < 0
+    packed = np.ascontiguousarray(np.packbits(missing, axis=1))
+    keys = packed.view(np.dtype((np.void, packed.shape[1]))).ravel()
+    _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
+    rows = np.argsort(inverse, kind="stable")
+    ends = np.cumsum(np.bincount(inverse, minlength=len(first)))
+    for number, end in enumerate(ends):
+        begin = ends[number - 1] if number else 0
+        yield missing[first[number]], rows[begin:end]
+
+
+class Rows:
+    """A model compiled for rows of codes, in which -1 is a missing cell."""
+
+    def __init__(self, queries: Queries) -> None:
+        self.queries = queries
+        self.cards = queries.cards
+        self.parents = queries.parents
+        self.order = [queries.coder.column[name] for name in queries.tree.order]
+        self.factors = [stage_factors(v, stages, self.cards) for v, stages in enumerate(queries.stages)]
+        self.families = [(*parents, v) for v, parents in enumerate(self.parents)]
+        self.touching: list[list[int]] = [[] for _ in self.cards]
+        for v, family in enumerate(self.families):
+            for u in family:
+                self.touching[u].append(v)
+
+    def relevant(self, missing: NDArray[np.bool_], wanted: Collection[int]) -> list[bool]:
+        """Tell which variables are known, wanted, or have such a descendant."""
+        needed = (~missing).tolist()
+        for v in wanted:
+            needed[v] = True
+        for v in reversed(self.order):
+            if needed[v]:
+                for u in self.parents[v]:
+                    needed[u] = True
+        return needed
+
+    def block(self, start: int, missing: NDArray[np.bool_], needed: Sequence[bool]) -> Block:
+        """Return the missing cells connected with `start`, and the families that touch them."""
+        members, families, waiting = {start}, set(), [start]
+        while waiting:
+            for v in self.touching[waiting.pop()]:
+                if needed[v] and v not in families:
+                    families.add(v)
+                    for u in self.families[v]:
+                        if missing[u] and u not in members:
+                            members.add(u)
+                            waiting.append(u)
+        return tuple(sorted(members)), tuple(sorted(families))
+
+    def row_factors(self, block: Block, codes: Codes) -> list[Factor]:
+        """Return the factors of the families of a block, given what is known in each row."""
+        members, families = set(block[0]), block[1]
+        factors = []
+        for v in families:
+            for scope, table in self.factors[v]:
+                known = [axis for axis, u in enumerate(scope) if u not in members]
+                free = [axis for axis, u in enumerate(scope) if u in members]
+                own = tuple(scope[axis] for axis in free)
+                if known:
+                    index = tuple(codes[:, scope[axis]] for axis in known)
+                    factors.append(Factor((-1, *own), table.transpose([*known, *free])[index]))
+                else:
+                    factors.append(Factor(own, table))
+        return factors
+
+    def posterior(self, block: Block, keep: Sequence[int], codes: Codes) -> tuple[Floats, Floats]:
+        """Return the distribution of the variables `keep` of a block in each row, and the log of its normaliser.
+
+        Returns
+        -------
+        table : ndarray, shape (rows, states of the first of `keep`, ...)
+            `keep` ascending. Zero in rows that are impossible.
+        log_prob : ndarray, shape (rows,)
+            Log of the sum over the block of the product of its families; minus infinity in impossible rows.
+        """
+        cards = dict(enumerate(self.cards)) | {-1: 1}
+        scopes = [(*(u for u in scope if u in block[0]), -1) for v in block[1] for scope, _ in self.factors[v]]
+        order = elimination_order(scopes, (*keep, -1), cards, self.queries.max_table)
+        sizes = [self.cards[v] for v in keep]
+        table = np.zeros((len(codes), *sizes))
+        log_prob = np.zeros(len(codes))
+        step = max(1, PART // self._largest(scopes, order, cards))
+        for begin in range(0, len(codes), step):
+            part = codes[begin : begin + step]
+            factors = [*self.row_factors(block, part), Factor((-1,), np.ones(len(part)))]
+            (_, result), scale = sum_out(factors, order)
+            sums = result.reshape(len(part), -1).sum(axis=1)
+            table[begin : begin + step] = result / np.where(sums > 0, sums, 1).reshape(-1, *[1] * len(sizes))
+            with np.errstate(divide="ignore"):
+                log_prob[begin : begin + step] = scale + np.log(sums)
+        return table, log_prob
+
+    def _largest(self, scopes: Sequence[tuple[int, ...]], order: Sequence[int], cards: dict[int, int]) -> int:
+        """Return the number of entries for each row of the largest table that an elimination makes."""
+        left = [set(scope) for scope in scopes]
+        largest = 1
+        for v in order:
+            joined = set().union(*(scope for scope in left if v in scope))
+            largest = max(largest, int(np.prod([cards[u] for u in joined], dtype=float)))
+            left = [*(scope for scope in left if v not in scope), joined - {v}]
+        return max(largest, int(np.prod([cards[u] for u in set().union(*left)], dtype=float)))
+
+    def distribution(self, target: int, codes: Codes) -> Floats:
+        """Return the distribution of a variable given the other known cells of each row.
+
+        Rows that are impossible are NaN.
+
+        Returns
+        -------
+        ndarray, shape (rows, states)
+        """
+        codes = codes.copy()
+        codes[:, target] = -1
+        jobs: dict[Block, list[NDArray[np.intp]]] = {}
+        for missing, rows in patterns(codes):
+            needed = self.relevant(missing, [target])
+            jobs.setdefault(self.block(target, missing, needed), []).append(rows)
+        result = np.empty((len(codes), self.cards[target]))
+        for block, parts in jobs.items():
+            rows = np.concatenate(parts)
+            try:
+                table, log_prob = self.posterior(block, [target], codes[rows])
+            except LimitError:
+                # One by one evidence reduces the stages of each row further.
+                result[rows] = [self._one(target, codes[row]) for row in rows]
+                continue
+            table[np.isneginf(log_prob)] = np.nan
+            result[rows] = table
+        return result
+
+    def _one(self, target: int, row: NDArray[np.int32]) -> Any:
+        return self.queries.coded_distribution(target, {v: int(x) for v, x in enumerate(row) if x >= 0})

@@ -1,0 +1,167 @@
+"""The classifier: a joint model behind scikit-learn's interface."""
+
+import os
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.metrics import confusion_matrix
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from cslearn import CStreeClassifier, CStreeLearner, random_cstree
+from cslearn.datasets import chickenpox_model
+from cslearn.errors import DataWarning, InputError
+
+QUICK = {"n_iter": 200, "n_chains": 1, "random_state": 0}
+
+
+def children(n, seed=0):
+    data = chickenpox_model().sample(n, random_state=seed)
+    return data.drop(columns="carrier"), data["carrier"]
+
+
+def test_it_is_the_joint_model_asked_for_the_class():
+    X, y = children(500)
+    classifier = CStreeClassifier(**QUICK).fit(X, y)
+    tree = CStreeLearner(**QUICK).fit(pd.concat([X, y], axis=1)).cstree_
+    assert classifier.cstree_ == tree
+    assert classifier.target_ == "carrier"
+    assert classifier.classes_.tolist() == ["no", "yes"]
+    assert np.allclose(classifier.predict_proba(X), tree.predict_proba(X, "carrier").to_numpy(), rtol=1e-12)
+    assert np.array_equal(classifier.predict(X), tree.predict(X, "carrier").to_numpy())
+    assert classifier.score(X, y) == (classifier.predict(X) == y).mean()
+
+
+def test_all_parameters_of_the_learner_are_parameters():
+    assert set(CStreeClassifier().get_params()) == {*CStreeLearner().get_params(), "class_weight"}
+    classifier = CStreeClassifier(beta=1, ess=2.0, class_weight="balanced")
+    assert clone(classifier).get_params() == classifier.get_params()
+    assert CStreeClassifier().ess == CStreeLearner().ess
+    with pytest.raises(TypeError, match="gamma"):
+        CStreeClassifier(gamma=1)
+
+
+def test_classes_of_any_kind_and_names_that_clash():
+    X, y = children(300)
+    for labels in (
+        {"no": 0, "yes": 1},
+        {"no": False, "yes": True},
+        {"no": 1.0, "yes": 0.0},
+        {"no": "<b>", "yes": "🙂"},
+    ):
+        classifier = CStreeClassifier(**QUICK).fit(X, y.astype(object).map(labels).to_numpy())
+        assert set(classifier.predict(X)) == set(labels.values())
+        assert classifier.target_ == "class"
+    renamed = X.rename(columns={"exposed": "class", "diagnosis": "class_"})
+    assert CStreeClassifier(**QUICK).fit(renamed, y.to_numpy()).target_ == "class__"
+
+
+def test_missing_features_are_summed_out():
+    X, y = children(500)
+    classifier = CStreeClassifier(**QUICK).fit(X, y)
+    gappy = X.astype(object).mask(np.random.default_rng(0).random(X.shape) < 0.4)
+    probabilities = classifier.predict_proba(gappy)
+    for row, expected in zip(gappy.to_dict("records")[:30], probabilities, strict=False):
+        evidence = {v: x for v, x in row.items() if not pd.isna(x)}
+        assert np.allclose(classifier.cstree_.query("carrier", evidence), expected)
+    with pytest.warns(DataWarning, match="'exposed': 'perhaps'"):
+        classifier.predict([{"exposed": "perhaps"}])
+
+
+def test_class_weights_multiply_the_probabilities():
+    X, y = children(500)
+    plain = CStreeClassifier(**QUICK).fit(X, y).predict_proba(X)
+    weighted = CStreeClassifier(class_weight={"no": 1, "yes": 3}, **QUICK).fit(X, y).predict_proba(X)
+    assert np.allclose(weighted[:, 1] / weighted[:, 0], 3 * plain[:, 1] / plain[:, 0])
+    balanced = CStreeClassifier(class_weight="balanced", **QUICK).fit(X, y)
+    assert np.allclose(balanced.class_weight_, len(y) / (2 * np.array([(y == "no").sum(), (y == "yes").sum()])))
+
+
+def test_text_files_are_read_as_tables_are(tmp_path):
+    data = pd.DataFrame({"code": ["01", "02", "01", "02"] * 25, "y": ["a", "b", "a", "a"] * 25})
+    data[["code"]].assign(other="x").to_csv(tmp_path / "X.csv", index=False)
+    with pytest.warns(DataWarning, match="single state"):
+        classifier = CStreeClassifier(**QUICK).fit(tmp_path / "X.csv", data["y"])
+    assert classifier.cstree_.states["code"] == ("01", "02")
+    assert len(set(classifier.predict_proba(tmp_path / "X.csv")[:, 0])) == 2
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda X, y: (X, y[:-1]), "X has 300 rows and y has 299"),
+        (lambda X, y: (X, y.astype(object).where(y == "no")), "missing values"),
+        (lambda X, y: (X, ["no"] * 300), "at least two classes"),
+    ],
+)
+def test_bad_targets(change, message):
+    with pytest.raises(InputError, match=message):
+        CStreeClassifier(**QUICK).fit(*change(*children(300)))
+
+
+# ---------------------------------------------------------------- scikit-learn
+def test_cross_validation_pipelines_searches_and_pickles_work():
+    X, y = children(400)
+    assert cross_val_score(CStreeClassifier(**QUICK), X, y, cv=3, n_jobs=2).mean() > 0.8
+    pipeline = make_pipeline(FunctionTransformer(), CStreeClassifier(**QUICK)).fit(X, y)
+    assert pipeline.score(X, y) > 0.8
+    search = GridSearchCV(CStreeClassifier(**QUICK), {"beta": [0, 2]}, cv=2, scoring="neg_log_loss").fit(X, y)
+    assert search.best_params_ == {"beta": 2}
+    again = pickle.loads(pickle.dumps(search.best_estimator_))
+    assert np.array_equal(again.predict_proba(X), search.predict_proba(X))
+
+
+EXPECTED_FAILURES = {
+    "check_sample_weight_equivalence_on_dense_data": "its data are real numbers, all different: nothing categorical",
+    "check_classifiers_one_label_sample_weights": "its data are real numbers, all different",
+    "check_class_weight_classifiers": "its data are real numbers, all different",
+    "check_estimators_nan_inf": "missing features are summed out in prediction, on purpose; fitting refuses them",
+    "check_estimators_empty_data_messages": "the error says that there is no column, but not in the words asked for",
+}
+
+
+@parametrize_with_checks([CStreeClassifier(n_iter=20, n_chains=1)], expected_failed_checks=lambda _: EXPECTED_FAILURES)
+@pytest.mark.filterwarnings("ignore::cslearn.errors.DataWarning")
+def test_scikit_learns_own_checks(estimator, check):
+    check(estimator)
+
+
+# ---------------------------------------------------------------- real data
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::cslearn.errors.DataWarning")
+def test_mushrooms_are_told_apart_also_with_gaps():
+    folder = os.environ.get("CSLEARN_DATA")
+    if not folder:
+        pytest.skip("CSLEARN_DATA names no directory with real data")
+    data = pd.read_csv(Path(folder) / "mushroom.csv.gz", dtype=str, keep_default_na=False)
+    target = data.columns[0]
+    X, y = data.drop(columns=target), data[target]
+    full, gappy = [], []
+    for split in range(20):
+        rng = np.random.default_rng(split)
+        train = rng.permutation(len(data)) < 0.7 * len(data)
+        classifier = CStreeClassifier(random_state=0).fit(X[train], y[train])
+        full.append(classifier.score(X[~train], y[~train]))
+        holes = X[~train].mask(rng.random(X[~train].shape) < 0.3)
+        gappy.append(classifier.score(holes, y[~train]))
+    matrix = confusion_matrix(y[~train], classifier.predict(X[~train]), labels=classifier.classes_)
+    print(pd.DataFrame(matrix, index=classifier.classes_, columns=classifier.classes_))
+    assert matrix.sum(axis=1).tolist() == [(y[~train] == label).sum() for label in classifier.classes_]
+    print(np.mean(full), np.mean(gappy))
+    assert np.mean(full) >= 0.995
+    assert np.mean(gappy) >= 0.97
+
+
+def test_random_models_are_predicted_as_well_as_their_truth_allows():
+    truth = random_cstree(8, random_state=1)
+    data, new = truth.sample(3000, random_state=2), truth.sample(3000, random_state=3)
+    target = truth.order[-1]
+    classifier = CStreeClassifier(n_iter=1000).fit(data.drop(columns=target), data[target])
+    best = (truth.predict(new, target).astype(object) == new[target].astype(object)).mean()
+    assert classifier.score(new.drop(columns=target), new[target]) > best - 0.02

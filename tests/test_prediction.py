@@ -1,0 +1,108 @@
+"""Prediction with gaps: equal to sums over all outcomes."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import naive_inference as naive
+from cslearn import CStree, random_cstree
+from cslearn.datasets import chickenpox_model
+from cslearn.errors import DataWarning, InputError, LimitError
+from cslearn.inference.rows import Rows
+
+
+@st.composite
+def problems(draw):
+    cards = draw(st.lists(st.integers(1, 3), min_size=2, max_size=6))
+    seed = draw(st.integers(0, 2**32 - 1))
+    tree = random_cstree(cards, random_state=seed)
+    rng = np.random.default_rng(seed)
+    data = tree.sample(draw(st.integers(1, 12)), random_state=rng).astype(object)
+    return (
+        tree,
+        data.mask(rng.random(data.shape) < draw(st.sampled_from([0, 0.3, 0.7, 1]))),
+        draw(st.sampled_from(tree.variables)),
+    )
+
+
+@given(problems())
+@settings(max_examples=150)
+def test_predictions_with_gaps_equal_sums_over_all_outcomes(problem):
+    tree, data, target = problem
+    answer = tree.predict_proba(data, target)
+    assert answer.columns.tolist() == list(tree.states[target])
+    for (_, row), probabilities in zip(data.iterrows(), answer.to_numpy(), strict=True):
+        evidence = {v: x for v, x in row.items() if v != target and not pd.isna(x)}
+        expected = naive.query(tree, [target], evidence)
+        assert np.allclose(probabilities, list(expected.values()), rtol=1e-9, atol=1e-12)
+    best = [tree.states[target][i] for i in answer.to_numpy().argmax(axis=1)]
+    assert tree.predict(data, target).tolist() == best
+
+
+def test_rows_one_by_one_where_tables_are_too_large(monkeypatch):
+    tree = random_cstree(10, random_state=3)
+    data = tree.sample(30, random_state=0).astype(object)
+    data = data.mask(np.random.default_rng(0).random(data.shape) < 0.5)
+    expected = tree.predict_proba(data, "X1")
+
+    def refuse(*arguments):
+        raise LimitError("too large")
+
+    monkeypatch.setattr(Rows, "posterior", refuse)
+    pd.testing.assert_frame_equal(tree.predict_proba(data, "X1"), expected)
+
+
+def test_columns_may_be_absent_and_the_target_is_not_looked_at():
+    tree = chickenpox_model()
+    data = tree.sample(20, random_state=0)
+    answer = tree.predict_proba(data, "carrier")
+    pd.testing.assert_frame_equal(answer, tree.predict_proba(data.drop(columns="carrier"), "carrier"))
+    pd.testing.assert_frame_equal(answer, tree.predict_proba(data.assign(age=3, carrier=None), "carrier"))
+    only = tree.predict_proba(data[["diagnosis"]], "carrier")
+    assert np.allclose(only.iloc[0], tree.query("carrier", {"diagnosis": data["diagnosis"][0]}))
+    with pytest.raises(InputError, match="none of the variables 'background', 'diagnosis', 'exposed'"):
+        tree.predict(data[["carrier"]], "carrier")
+    with pytest.raises(InputError, match="no variable 'age'"):
+        tree.predict(data, "age")
+
+
+def test_the_index_and_the_types_of_states_are_kept():
+    tree = random_cstree({"a": [True, False], "b": [1, 2, 3], "c": ["x", "y"]}, random_state=0)
+    data = tree.sample(6, random_state=0).set_index(pd.Index(list("uvwxyz")))
+    assert tree.predict(data, "b").index.tolist() == list("uvwxyz")
+    assert all(isinstance(x, bool) for x in tree.predict(data, "a").tolist())
+    array = data.astype(object).to_numpy()
+    assert np.allclose(tree.predict_proba(array, "b"), tree.predict_proba(data, "b"))
+    assert np.allclose(tree.predict_proba(array[:, [0, 2]], "b"), tree.predict_proba(data, "b"))
+    with pytest.raises(InputError, match="has 1 columns, but the model's variables need 2 or 3"):
+        tree.predict_proba(array[:, :1], "b")
+
+
+def test_an_unknown_state_counts_as_missing_and_is_told():
+    tree = chickenpox_model()
+    data = tree.sample(5, random_state=0).astype(object)
+    data.loc[2, "exposed"] = "perhaps"
+    with pytest.warns(DataWarning, match=r"count as missing: 'exposed': 'perhaps' \(1 row\)"):
+        answer = tree.predict_proba(data, "carrier")
+    data.loc[2, "exposed"] = None
+    pd.testing.assert_frame_equal(answer, tree.predict_proba(data, "carrier"))
+
+
+def test_missing_cells_are_in_the_state_missing_if_there_is_one():
+    states = {"a": ["x", "y", "missing"], "b": [0, 1]}
+    contexts = [{"a": state} for state in states["a"]]
+    parameters = {"a": [[0.2, 0.3, 0.5]], "b": [[0.1, 0.9], [0.5, 0.5], [0.8, 0.2]]}
+    tree = CStree(["a", "b"], {"b": contexts}, parameters, states=states)
+    answer = tree.predict_proba([{"a": None}, {"a": "missing"}], "b").to_numpy()
+    assert np.allclose(answer[0], answer[1])
+    assert not np.allclose(answer[0], tree.query("b"))
+
+
+def test_impossible_rows_are_told():
+    parameters = {"X1": [[0.3, 0.7]], "X2": [[1.0, 0.0], [1.0, 0.0]]}
+    tree = CStree(["X1", "X2"], {"X2": [{"X1": 0}, {"X1": 1}]}, parameters, states={"X1": [0, 1], "X2": [0, 1]})
+    with pytest.warns(DataWarning, match="1 rows, the first of them row 2, have probability zero"):
+        answer = tree.predict_proba([{"X2": 0}, {"X2": 1}], "X1")
+    assert np.allclose(answer, [[0.3, 0.7], [0.3, 0.7]])

@@ -23,7 +23,6 @@ from cslearn.inference import Queries
 from cslearn.inference.factors import Factor
 
 
-
 class ByEinsum(Queries):
     """The same reduced factors, contracted by opt_einsum."""
 
@@ -154,8 +153,8 @@ def main(arguments: list[str] | None = None) -> None:
             rows.append([name, width, engine, f"{1000 * seconds:.2f}", answered, refused, f"{gap:.0e}"])
             print(rows[-1], flush=True)
     headers = ["model", "width", "engine", "ms a query", "answered", "refused", "largest difference"]
-    text = f"""Queries for one variable given evidence on up to five others, {options.number:,} of each model, or as many as
-{options.budget:.0f} s allow. Every query stands alone: nothing is kept between them but, by cslearn, reduced factors.
+    text = f"""Queries for one variable given evidence on up to five others, {options.number:,} of each model, or as
+many as {options.budget:.0f} s allow. Every query stands alone: nothing is kept between them but, by cslearn, reduced factors.
 "Width" is the treewidth of the moral graph by the min-fill heuristic: a Bayesian network of width w needs tables over
 w + 1 variables when nothing is left out. "Refused" queries need a table of more than 2^25 entries after all reductions.
 

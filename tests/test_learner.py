@@ -1,5 +1,7 @@
 """The learner: from a table to a model."""
 
+import json
+import pickle
 import warnings
 from itertools import permutations
 from math import isclose
@@ -17,6 +19,7 @@ from cslearn import CStree, CStreeLearner, random_cstree
 from cslearn.data import as_table
 from cslearn.datasets import chickenpox_model
 from cslearn.errors import DataWarning, InputError
+from cslearn.orders.summary import summarise
 from cslearn.scores import Scores
 from problems import random_table, rows_of
 
@@ -308,3 +311,38 @@ def test_scikit_learns_own_checks(estimator, check):
 def test_data_are_read_as_a_table_reads_them():
     data = chickenpox_model().sample(100, random_state=0)
     assert CStreeLearner(**QUICK).fit(as_table(data)).cstree_ == CStreeLearner(**QUICK).fit(data).cstree_
+
+
+# ---------------------------------------------------------------- the record of how the model was learned
+def test_the_model_tells_how_it_was_learned_also_after_a_round_trip(tmp_path):
+    data = chickenpox_model().sample(300, random_state=0)
+    knowledge = {"tiers": [["background"], ["carrier"]]}
+    learner = CStreeLearner(beta=1, ess=2, n_iter=600, n_chains=2, knowledge=knowledge, random_state=7)
+    tree = learner.fit(data).cstree_
+    tree.save(tmp_path / "m.json")
+    record = CStree.load(tmp_path / "m.json").learning
+    assert record["rows"] == 300
+    assert record["log_score"] == learner.log_score_
+    assert record["settings"]["beta"] == 1
+    assert record["settings"]["seed"] == 7
+    assert record["settings"]["knowledge"] == {"tiers": [["background"], ["carrier"]]}
+    assert [chain["moves"] for chain in record["orders"]["chains"]] == [600, 600]
+    assert json.dumps(dict(record)) == json.dumps(dict(tree.learning))
+    assert pickle.loads(pickle.dumps(tree)).learning == tree.learning
+    assert tree.fit_parameters(data).learning is None  # other parameters: the record would not be true of them
+
+
+def test_the_summary_of_the_orders_agrees_with_the_draws():
+    learner = CStreeLearner(n_iter=900, n_chains=3, random_state=1).fit(chickenpox_model().sample(300, random_state=0))
+    posterior = learner.posterior_
+    summary = summarise(posterior)
+    shares = posterior.precedence().to_numpy()
+    for i, row in enumerate(summary["precedence"]):
+        assert row == pytest.approx(shares[i, i + 1 :], abs=6e-4)
+    for chain, kept in zip(posterior.chains, summary["chains"], strict=True):
+        every = kept["trace"]["every"]
+        assert kept["trace"]["log_scores"] == pytest.approx([chain.trace[t] for t in range(every - 1, 900, every)])
+        assert kept["best"] == pytest.approx(chain.best_log_score, abs=1e-3)
+    assert summary["verdict"]["converged"] == posterior.converged
+    assert summary["verdict"]["r_hat"] == pytest.approx(posterior.diagnostics()["r_hat"].max(), abs=1e-3)
+    assert summary["verdict"]["ess"] == pytest.approx(posterior.diagnostics()["ess"].min(), abs=1e-3)

@@ -37,6 +37,7 @@ def to_document(tree: CStree) -> dict[str, Any]:
         "variables": [{"name": v, "states": list(states)} for v, states in tree.states.items()],
         "order": list(tree.order),
         "stages": stages,
+        **({} if tree.learning is None else {"learning": dict(tree.learning)}),
     }
 
 
@@ -62,6 +63,7 @@ def from_document(document: Any) -> CStree:
         if any(with_parameters)
         else None,
         states={entry["name"]: entry["states"] for entry in document["variables"]},
+        learning=document.get("learning"),
     )
 
 

@@ -52,6 +52,9 @@ class CStree:
         Without them the CStree is a structure: it can be drawn and scored, but has no probabilities.
     states : mapping of str to sequence of states
         The states of each variable; the order of the variables here is the order of the columns of a data table.
+    learning : mapping, optional
+        How the model was learned, as a JSON document: settings, number of rows, scores. It is kept in files and shown
+        in reports, and does not count when models are compared.
 
     Attributes
     ----------
@@ -62,6 +65,7 @@ class CStree:
     stagings : mapping of str to Staging
     parameters : mapping of str to ndarray, or None
         Aligned with ``stagings[variable].contexts``; read-only.
+    learning : mapping or None
 
     Examples
     --------
@@ -90,6 +94,7 @@ class CStree:
     states: Mapping[str, tuple[Any, ...]]
     stagings: Mapping[str, Staging]
     parameters: Mapping[str, Floats] | None
+    learning: Mapping[str, Any] | None
 
     def __init__(
         self,
@@ -98,6 +103,7 @@ class CStree:
         parameters: Mapping[str, ArrayLike] | None = None,
         *,
         states: Mapping[str, Sequence[Any]],
+        learning: Mapping[str, Any] | None = None,
     ) -> None:
         labels = {v: tuple(x.item() if isinstance(x, np.generic) else x for x in s) for v, s in states.items()}
         self._set(order=tuple(order), states=MappingProxyType(labels), variables=tuple(labels))
@@ -125,6 +131,7 @@ class CStree:
             if parameters is not None:
                 aligned[variable] = self._aligned(variable, parameters, list(given), checked[variable])
         self._set(stagings=MappingProxyType(checked), parameters=None)
+        self._set(learning=None if learning is None else MappingProxyType(dict(learning)))
         if parameters is not None:
             unknown = set(parameters).difference(self.order)
             if unknown:
@@ -859,7 +866,8 @@ class CStree:
 
     def __reduce__(self) -> tuple[Any, ...]:
         parameters = None if self.parameters is None else dict(self.parameters)
-        return _restored, (self.order, dict(self.stagings), parameters, dict(self.states))
+        learning = None if self.learning is None else dict(self.learning)
+        return _restored, (self.order, dict(self.stagings), parameters, dict(self.states), learning)
 
     def __repr__(self) -> str:
         lacking = "" if self.parameters is not None else ", no parameters"
@@ -884,9 +892,9 @@ class CStree:
         return "\n".join(lines)
 
 
-def _restored(order: Any, stagings: Any, parameters: Any, states: Any) -> CStree:
+def _restored(order: Any, stagings: Any, parameters: Any, states: Any, learning: Any = None) -> CStree:
     """Build a pickled CStree again."""
-    return CStree(order, stagings, parameters, states=states)
+    return CStree(order, stagings, parameters, states=states, learning=learning)
 
 
 def _check_order_and_states(order: tuple[str, ...], states: Mapping[str, tuple[Any, ...]]) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
+from importlib.metadata import version
 from time import perf_counter
 from typing import Any, Literal
 
@@ -24,7 +25,8 @@ from cslearn.errors import DataWarning, InputError
 from cslearn.estimators.search import greedy_search
 from cslearn.graphs import CSIRelation
 from cslearn.orders import OrderPosterior, Progress, order_problem, sample_chains
-from cslearn.priors import Prior
+from cslearn.orders.summary import summarise
+from cslearn.priors import Prior, get_prior
 from cslearn.scores import Scores
 from cslearn.stagings import Context
 from cslearn.stagings.counting import check_beta
@@ -260,7 +262,10 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
             structure = CStree(self.order_, {v: staging for v, (_, staging) in best.items()}, states=states)
             self.log_score_ = scores.cstree_score(structure)
         with self._phase("parameters"):
-            self.cstree_ = structure.fit_parameters(table, self.parameters, ess=self.ess)
+            fitted = structure.fit_parameters(table, self.parameters, ess=self.ess)
+            self.cstree_ = CStree(
+                fitted.order, fitted.stagings, fitted.parameters, states=states, learning=self._record(table)
+            )
             self.relations_ = supported_relations(structure, scores)
         self.n_features_in_ = table.p
         if has_names(X):
@@ -300,6 +305,32 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         if isinstance(seed, np.random.RandomState):
             seed = int(seed.randint(2**31))
         return np.random.SeedSequence(seed), seed
+
+    def _record(self, table: Table) -> dict[str, Any]:
+        """Return how the model was learned; not how long it took, so that the same seed writes the same file."""
+        knowledge = Knowledge.coerce(self.knowledge)
+        return {
+            "written_by": f"cslearn {version('cslearn')}",
+            "rows": table.n,
+            "weight": None if table.weights is None else table.total_weight,
+            "settings": {
+                "beta": int(self.beta),
+                "candidates": self.candidates_.method,
+                "alpha": None if self.alpha is None else int(self.alpha),
+                "level": self.level if self.candidates_.method == "pc" else None,
+                "prior": get_prior(self.prior).name,
+                "ess": float(self.ess),
+                "parameters": self.parameters,
+                "search": self.search,
+                "knowledge": {name: value for name, value in asdict(knowledge).items() if value} or None,
+                "missing": self.missing,
+                "seed": int(self.random_state) if isinstance(self.random_state, int | np.integer) else None,
+            },
+            "log_score": self.log_score_,
+            "log_order_score": self.log_order_score_,
+            "interrupted": self.interrupted_,
+            "orders": summarise(self.posterior_),
+        }
 
     @contextmanager
     def _phase(self, name: str) -> Iterator[None]:

@@ -1,0 +1,913 @@
+"use strict";
+// The report of a CStree. All names come from the data and go into the page as text nodes, never as markup.
+(() => {
+  const report = JSON.parse(document.getElementById("data").textContent);
+  const { variables, edges, order, relations, places, sizes } = report;
+  const byId = (id) => document.getElementById(id);
+  const name = (v) => variables[v].name;
+  const state = (v, x) => variables[v].states[x];
+
+  // ---------------------------------------------------------------- elements and words
+  function fill(node, attributes, children) {
+    for (const [key, value] of Object.entries(attributes || {})) {
+      if (key.startsWith("on")) node.addEventListener(key.slice(2), value);
+      else if (value === true) node.setAttribute(key, "");
+      else if (value !== false && value !== null && value !== undefined) node.setAttribute(key, value);
+    }
+    for (const child of children.flat()) {
+      if (child !== null && child !== undefined) node.append(child);
+    }
+    return node;
+  }
+  const el = (tag, attributes, ...children) => fill(document.createElement(tag), attributes, children);
+  const svg = (tag, attributes, ...children) =>
+    fill(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
+
+  const number = (value, digits) =>
+    value.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
+  const count = (value) => value.toLocaleString("en", { maximumFractionDigits: 1 });
+  const plural = (n, word) => `${count(n)} ${word}${n === 1 ? "" : "s"}`;
+  const listed = (words) =>
+    words.length < 2 ? words.join("") : `${words.slice(0, -1).join(", ")} and ${words[words.length - 1]}`;
+  const inWords = (context) => listed(context.map(([v, x]) => `${name(v)} is ${state(v, x)}`));
+  const inBrief = (context) => context.map(([v, x]) => `${name(v)} = ${state(v, x)}`).join(", ");
+  const arrow = (e) => `${name(edges[e].parent)} → ${name(edges[e].child)}`;
+
+  // ---------------------------------------------------------------- the chosen context
+  const chosen = new Map();
+
+  // Whether a stage, or its part without the variable `except`, agrees with the chosen context.
+  const agrees = (context, except) =>
+    context.every(([v, x]) => v === except || !chosen.has(v) || chosen.get(v) === x);
+
+  // The edge is left if some stage of the child holds the parent and agrees with the rest of the context.
+  const vanishes = ({ parent, child }) =>
+    !variables[child].stages.some(
+      ({ context }) => context.some(([v]) => v === parent) && agrees(context, parent));
+
+  // ---------------------------------------------------------------- the tables of a variable
+  function stageTable(v, caption) {
+    const { states, stages } = variables[v];
+    const counted = stages.length > 0 && stages[0].n !== undefined;
+    const known = stages[0].p !== undefined;
+    const head = el("tr", null,
+      el("th", { scope: "col" }, "In the context"),
+      states.map((label) => el("th", { scope: "col", class: "number" }, label)),
+      counted ? el("th", { scope: "col", class: "number" }, "Rows") : null);
+    const rows = stages.map(({ context, p, n }) => {
+      const cells = states.map((_, x) => {
+        const cell = el("td", { class: "number" }, known ? number(p[x], 3) : "–");
+        if (known) {
+          cell.classList.add("share");
+          cell.style.setProperty("--share", `${(100 * p[x]).toFixed(2)}%`);
+        }
+        if (counted) cell.append(el("span", { class: "count" }, count(n[x])));
+        return cell;
+      });
+      const total = counted ? el("td", { class: "number" }, count(n.reduce((a, b) => a + b, 0))) : null;
+      return el("tr", { class: agrees(context) ? null : "out" },
+        el("th", { scope: "row" }, context.length ? inBrief(context) : "always"), cells, total);
+    });
+    return el("div", { class: "scroll" }, el("table", { class: "stages" },
+      el("caption", { class: caption ? null : "hidden" }, caption || `Probabilities of ${name(v)}`),
+      el("thead", null, head), el("tbody", null, rows)));
+  }
+
+  function dependsOn(v) {
+    const { parents, stages } = variables[v];
+    if (!parents.length) return "It depends on no other variable.";
+    return `It depends on ${listed(parents.map(name))}, and has ${plural(stages.length, "stage")}.`;
+  }
+
+  // ---------------------------------------------------------------- details beside the graph
+  const details = byId("details");
+  let pinned = null;
+  let shown = null;
+
+  function nodeDetails(v) {
+    const children = edges.filter((edge) => edge.parent === v).map((edge) => name(edge.child));
+    return [
+      el("h3", null, name(v)),
+      el("p", null, dependsOn(v), children.length ? ` ${listed(children)} ${children.length > 1 ? "depend" : "depends"} on it.` : ""),
+      stageTable(v),
+      el("div", { class: "fix" }, el("span", null, chosen.has(v) ? "Held at" : "Hold it at"),
+        variables[v].states.map((label, x) => el("button", {
+          type: "button", "aria-pressed": String(chosen.get(v) === x),
+          onclick: () => { if (chosen.get(v) === x) choose(v, null); else choose(v, x); },
+        }, label))),
+    ];
+  }
+
+  function edgeDetails(e) {
+    const edge = edges[e];
+    const others = variables[edge.child].parents.filter((v) => v !== edge.parent);
+    const parts = [el("h3", null, arrow(e))];
+    if (edge.label.length) {
+      parts.push(el("p", null, `${name(edge.child)} depends on ${name(edge.parent)}, but not once`),
+        el("ul", { class: "contexts" }, edge.label.map((context) => el("li", null, inWords(context)))));
+    } else {
+      parts.push(el("p", null, `${name(edge.child)} depends on ${name(edge.parent)}` +
+        (others.length ? `, whatever the states of ${listed(others.map(name))}.` : ".")));
+    }
+    if (chosen.size) {
+      parts.push(el("p", { class: "verdict" }, vanishes(edge)
+        ? "In the chosen context it vanishes." : "In the chosen context it is left."));
+    }
+    parts.push(stageTable(edge.child, `Probabilities of ${name(edge.child)}`));
+    return parts;
+  }
+
+  function show(thing) {
+    shown = thing;
+    const content = thing === null
+      ? [el("p", { class: "hint" }, "Point at a variable to see its probabilities, or at an arrow to see in which contexts it vanishes. Click to keep them here.")]
+      : thing.kind === "node" ? nodeDetails(thing.index) : edgeDetails(thing.index);
+    details.replaceChildren(...content);
+    highlight(thing);
+  }
+
+  function pin(thing) {
+    pinned = thing;
+    for (const node of graphics.nodes) node.setAttribute("aria-pressed", "false");
+    for (const edge of graphics.edges) edge.group.setAttribute("aria-pressed", "false");
+    if (thing !== null) elementOf(thing).setAttribute("aria-pressed", "true");
+    show(thing);
+  }
+
+  // ---------------------------------------------------------------- the graph
+  const canvas = byId("ldag");
+  const graphics = { nodes: [], edges: [] };
+  const at = places.map(([x, y]) => ({ x, y }));
+  const moved = new Set();
+  const content = svg("g");
+  const labelledEdges = edges.filter((edge) => edge.label.length).length;
+  let focused = { kind: "node", index: order[0] };
+
+  const elementOf = (thing) =>
+    thing.kind === "node" ? graphics.nodes[thing.index] : graphics.edges[thing.index].group;
+
+  function thingOf(target) {
+    const group = target.closest ? target.closest("[data-node], [data-edge]") : null;
+    if (!group) return null;
+    return group.dataset.node !== undefined
+      ? { kind: "node", index: Number(group.dataset.node) } : { kind: "edge", index: Number(group.dataset.edge) };
+  }
+
+  function build() {
+    canvas.setAttribute("aria-label",
+      `Graph of ${plural(variables.length, "variable")} and ${plural(edges.length, "dependence")}`);
+    const edgeLayer = svg("g", { class: "edges" });
+    const nodeLayer = svg("g", { class: "nodes" });
+    edges.forEach((edge, e) => {
+      const parts = { hit: svg("path", { class: "hit" }), line: svg("path", { class: "line" }), head: svg("path", { class: "head", d: "M1 0L-9 4.5V-4.5z" }) };
+      const says = edge.label.length
+        ? `vanishes once ${edge.label.map(inWords).join(", or once ")}` : "holds in every context";
+      const group = svg("g", {
+        class: edge.label.length ? "edge labelled" : "edge", "data-edge": e, tabindex: "-1", role: "button",
+        "aria-pressed": "false", "aria-label": `Dependence of ${name(edge.child)} on ${name(edge.parent)}: ${says}`,
+      }, parts.hit, parts.line, parts.head);
+      if (edge.label.length) {
+        parts.dot = svg("circle", { class: "dot", r: 4 });
+        parts.text = svg("text", { class: "edge-label", dy: "0.34em" }, edge.text);
+        group.append(parts.dot, parts.text);
+      }
+      graphics.edges.push({ group, ...parts });
+      edgeLayer.append(group);
+    });
+    variables.forEach((variable, v) => {
+      const [w, h] = sizes[v];
+      const group = svg("g", {
+        class: "node", "data-node": v, tabindex: "-1", role: "button", "aria-pressed": "false",
+      },
+      svg("rect", { x: -w / 2, y: -h / 2, width: w, height: h, rx: 8 }),
+      svg("text", { class: "name", dy: "0.34em" }, variable.name),
+      svg("text", { class: "value", x: w / 2 + 5, dy: "0.34em" }));
+      graphics.nodes[v] = group;
+    });
+    // In the order of the variables, which is that of reading.
+    for (const v of order) nodeLayer.append(graphics.nodes[v]);
+    content.append(edgeLayer, nodeLayer);
+    canvas.append(content);
+    variables.forEach((variable, v) => shorten(graphics.nodes[v].querySelector(".name"), variable.name, sizes[v][0] - 16));
+    at.forEach((_, v) => place(v));
+    edges.forEach((_, e) => route(e));
+  }
+
+  // Cut a name that is wider than its box.
+  function shorten(text, full, width) {
+    if (text.getComputedTextLength() <= width) return;
+    const signs = Array.from(full);
+    let low = 1;
+    let high = signs.length;
+    while (low < high) {
+      const middle = (low + high + 1) >> 1;
+      text.textContent = `${signs.slice(0, middle).join("")}…`;
+      if (text.getComputedTextLength() <= width) low = middle; else high = middle - 1;
+    }
+    text.textContent = `${signs.slice(0, low).join("")}…`;
+  }
+
+  const place = (v) => graphics.nodes[v].setAttribute("transform", `translate(${at[v].x} ${at[v].y})`);
+
+  function routeAround(v) {
+    edges.forEach((edge, e) => { if (edge.parent === v || edge.child === v) route(e); });
+  }
+
+  // The curve that was laid out, or a plain one if an end has been dragged: a start, and three points for each piece.
+  function curveOf(edge) {
+    if (!moved.has(edge.parent) && !moved.has(edge.child)) return edge.curve;
+    const [from, to] = [at[edge.parent], at[edge.child]];
+    const down = to.y >= from.y ? 1 : -1;
+    const start = from.y + (down * sizes[edge.parent][1]) / 2;
+    const end = to.y - (down * sizes[edge.child][1]) / 2;
+    return [[from.x, start], [from.x, (start + end) / 2], [to.x, (start + end) / 2], [to.x, end]];
+  }
+
+  function route(e) {
+    const edge = edges[e];
+    const parts = graphics.edges[e];
+    const curve = curveOf(edge);
+    const [last, end] = curve.slice(-2);
+    let path = `M${curve[0].join(" ")}`;
+    for (let i = 1; i < curve.length; i += 3) path += `C${curve.slice(i, i + 3).map((point) => point.join(" ")).join(" ")}`;
+    const angle = (Math.atan2(end[1] - last[1], end[0] - last[0]) * 180) / Math.PI;
+    parts.hit.setAttribute("d", path);
+    parts.line.setAttribute("d", path);
+    parts.head.setAttribute("transform", `translate(${end[0]} ${end[1]}) rotate(${angle || 0})`);
+    if (parts.dot) {
+      const [x, y] = edge.middle && curve === edge.curve ? edge.middle : middleOf(curve);
+      for (const [key, value] of [["cx", x], ["cy", y]]) parts.dot.setAttribute(key, value);
+      for (const [key, value] of [["x", x], ["y", y]]) parts.text.setAttribute(key, value);
+    }
+  }
+
+  // The middle of the middle piece of a curve.
+  function middleOf(curve) {
+    const first = 3 * Math.floor((curve.length - 1) / 6);
+    const [a, b, c, d] = curve.slice(first, first + 4);
+    return [0, 1].map((axis) => (a[axis] + 3 * b[axis] + 3 * c[axis] + d[axis]) / 8);
+  }
+
+  function highlight(thing) {
+    const near = { nodes: new Set(), edges: new Set() };
+    if (thing !== null && thing.kind === "node") {
+      near.nodes.add(thing.index);
+      edges.forEach((edge, e) => {
+        if (edge.parent === thing.index || edge.child === thing.index) {
+          near.edges.add(e);
+          near.nodes.add(edge.parent).add(edge.child);
+        }
+      });
+    } else if (thing !== null) {
+      near.edges.add(thing.index);
+      near.nodes.add(edges[thing.index].parent).add(edges[thing.index].child);
+      for (const [v] of edges[thing.index].label.flat()) near.nodes.add(v);
+    }
+    canvas.classList.toggle("selecting", thing !== null);
+    graphics.nodes.forEach((node, v) => node.classList.toggle("near", near.nodes.has(v)));
+    graphics.edges.forEach((edge, e) => edge.group.classList.toggle("near", near.edges.has(e)));
+    graphics.nodes.forEach((node, v) => node.classList.toggle("current", thing !== null && thing.kind === "node" && thing.index === v));
+    graphics.edges.forEach((edge, e) => edge.group.classList.toggle("current", thing !== null && thing.kind === "edge" && thing.index === e));
+  }
+
+  // ---------------------------------------------------------------- view: zoom, pan, fit
+  const view = { x: 0, y: 0, w: 100, h: 100 };
+  const MARGIN = 24;
+
+  const setView = () => canvas.setAttribute("viewBox", `${view.x} ${view.y} ${view.w} ${view.h}`);
+
+  function bounds() {
+    const { x, y, width, height } = content.getBBox();
+    return { x: x - MARGIN, y: y - MARGIN, w: width + 2 * MARGIN, h: height + 2 * MARGIN };
+  }
+
+  // Show all of the graph, but do not blow up a small one.
+  function fit() {
+    const all = bounds();
+    const frame = canvas.getBoundingClientRect();
+    const scale = Math.min(1.5, frame.width / all.w, frame.height / all.h) || 1;
+    view.w = frame.width / scale || all.w;
+    view.h = frame.height / scale || all.h;
+    view.x = all.x + (all.w - view.w) / 2;
+    view.y = all.y + (all.h - view.h) / 2;
+    setView();
+  }
+
+  function graphPoint(event) {
+    const point = new DOMPoint(event.clientX, event.clientY).matrixTransform(canvas.getScreenCTM().inverse());
+    return { x: point.x, y: point.y };
+  }
+
+  function zoom(factor, centre) {
+    const middle = centre || { x: view.x + view.w / 2, y: view.y + view.h / 2 };
+    const frame = canvas.getBoundingClientRect();
+    const least = frame.width / 6;
+    const most = Math.max(bounds().w, frame.width) * 3;
+    const limited = Math.min(Math.max(view.w / factor, least), most) / view.w;
+    view.x = middle.x + (view.x - middle.x) * limited;
+    view.y = middle.y + (view.y - middle.y) * limited;
+    view.w *= limited;
+    view.h *= limited;
+    setView();
+  }
+
+  // Bring a variable into view, if it is not.
+  function reveal(v) {
+    const { x, y } = at[v];
+    const [w, h] = sizes[v];
+    if (x - w / 2 < view.x || x + w / 2 > view.x + view.w) view.x = x - view.w / 2;
+    if (y - h < view.y || y + h > view.y + view.h) view.y = y - view.h / 2;
+    setView();
+  }
+
+  const pointers = new Map();
+  let drag = null;
+
+  canvas.addEventListener("pointerdown", (event) => {
+    if (event.button !== 0) return;
+    pointers.set(event.pointerId, { x: event.clientX, y: event.clientY });
+    canvas.setPointerCapture(event.pointerId);
+    const point = graphPoint(event);
+    const thing = thingOf(event.target);
+    drag = pointers.size > 1 ? null
+      : { thing, start: point, from: thing && thing.kind === "node" ? { ...at[thing.index] } : null, clientX: event.clientX, clientY: event.clientY, far: false };
+  });
+
+  canvas.addEventListener("pointermove", (event) => {
+    const before = pointers.get(event.pointerId);
+    if (!before) return;
+    const now = { x: event.clientX, y: event.clientY };
+    if (pointers.size === 2) {
+      const [other] = [...pointers].filter(([id]) => id !== event.pointerId).map(([, p]) => p);
+      const distance = (p) => Math.hypot(p.x - other.x, p.y - other.y) || 1;
+      zoom(distance(now) / distance(before), graphPoint({ clientX: (now.x + other.x) / 2, clientY: (now.y + other.y) / 2 }));
+      pointers.set(event.pointerId, now);
+      return;
+    }
+    pointers.set(event.pointerId, now);
+    if (!drag) return;
+    if (Math.hypot(now.x - drag.clientX, now.y - drag.clientY) > 4) drag.far = true;
+    if (!drag.far) return;
+    const point = graphPoint(event);
+    if (drag.from) {
+      moveNode(drag.thing.index, drag.from.x + point.x - drag.start.x, drag.from.y + point.y - drag.start.y);
+    } else {
+      view.x -= point.x - drag.start.x;
+      view.y -= point.y - drag.start.y;
+      setView();
+    }
+    canvas.classList.add("dragging");
+  });
+
+  function moveNode(v, x, y) {
+    at[v] = { x, y };
+    moved.add(v);
+    place(v);
+    routeAround(v);
+  }
+
+  function release(event) {
+    pointers.delete(event.pointerId);
+    canvas.classList.remove("dragging");
+    if (drag && !drag.far && event.type === "pointerup") {
+      const same = pinned && drag.thing && pinned.kind === drag.thing.kind && pinned.index === drag.thing.index;
+      if (drag.thing) focusOn(drag.thing);
+      pin(same ? null : drag.thing);
+    }
+    drag = null;
+  }
+  canvas.addEventListener("pointerup", release);
+  canvas.addEventListener("pointercancel", release);
+  canvas.addEventListener("wheel", (event) => {
+    event.preventDefault();
+    zoom(Math.exp(-event.deltaY * (event.deltaMode ? 0.05 : 0.0016)), graphPoint(event));
+  }, { passive: false });
+
+  canvas.addEventListener("pointerover", (event) => {
+    if (drag && drag.far) return;
+    const thing = thingOf(event.target);
+    if (thing) show(thing);
+  });
+  canvas.addEventListener("pointerout", (event) => {
+    if (!thingOf(event.relatedTarget || canvas) && !(drag && drag.far)) show(pinned);
+  });
+
+  // ---------------------------------------------------------------- the graph by keyboard
+  function focusOn(thing) {
+    elementOf(focused).setAttribute("tabindex", "-1");
+    focused = thing;
+    const element = elementOf(thing);
+    element.setAttribute("tabindex", "0");
+    element.focus({ preventScroll: true });
+  }
+
+  // Not on the graph itself: browsers take an SVG element that listens to its focus for one that wants to have it.
+  const figure = canvas.closest("figure");
+  figure.addEventListener("focusin", (event) => {
+    const thing = thingOf(event.target);
+    if (!thing) return;
+    if (elementOf(thing) !== elementOf(focused)) {
+      elementOf(focused).setAttribute("tabindex", "-1");
+      elementOf(thing).setAttribute("tabindex", "0");
+      focused = thing;
+    }
+    if (!pointers.size) {
+      reveal(thing.kind === "node" ? thing.index : edges[thing.index].child);
+      show(thing);
+    }
+  });
+  figure.addEventListener("focusout", (event) => {
+    if (thingOf(event.target) && !canvas.contains(event.relatedTarget) && !details.contains(event.relatedTarget)) show(pinned);
+  });
+
+  const byPlace = (wanted) => edges.map((_, e) => e).filter(wanted)
+    .sort((a, b) => at[edges[a].parent].x - at[edges[b].parent].x || at[edges[a].child].x - at[edges[b].child].x);
+
+  function step(key) {
+    if (focused.kind === "node") {
+      const v = focused.index;
+      const position = order.indexOf(v);
+      const to = { ArrowLeft: position - 1, ArrowRight: position + 1, Home: 0, End: order.length - 1 }[key];
+      if (to !== undefined) return order[to] === undefined ? null : { kind: "node", index: order[to] };
+      const mine = byPlace((e) => (key === "ArrowDown" ? edges[e].parent === v : edges[e].child === v));
+      return mine.length ? { kind: "edge", index: mine[0], along: key } : null;
+    }
+    const edge = edges[focused.index];
+    if (key === "ArrowDown") return { kind: "node", index: edge.child };
+    if (key === "ArrowUp") return { kind: "node", index: edge.parent };
+    if (key === "Home" || key === "End") return { kind: "node", index: order[key === "Home" ? 0 : order.length - 1] };
+    // Siblings: the other edges of the node from which this one was reached.
+    const up = focused.along === "ArrowUp";
+    const mine = byPlace((e) => (up ? edges[e].child === edge.child : edges[e].parent === edge.parent));
+    const next = mine[mine.indexOf(focused.index) + (key === "ArrowRight" ? 1 : -1)];
+    return next === undefined ? null : { kind: "edge", index: next, along: focused.along };
+  }
+
+  canvas.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const { key } = event;
+    const directions = { ArrowLeft: [-12, 0], ArrowRight: [12, 0], ArrowUp: [0, -12], ArrowDown: [0, 12] };
+    if (event.shiftKey && directions[key]) {
+      if (focused.kind === "node") {
+        const [dx, dy] = directions[key];
+        moveNode(focused.index, at[focused.index].x + dx, at[focused.index].y + dy);
+        reveal(focused.index);
+      }
+    } else if (directions[key] || key === "Home" || key === "End") {
+      const next = step(key);
+      if (next) focusOn(next);
+    } else if (key === "Enter" || key === " ") {
+      pin(focused);
+    } else if (key === "Escape") {
+      pin(null);
+    } else if (key === "+" || key === "=") {
+      zoom(1.25);
+    } else if (key === "-") {
+      zoom(0.8);
+    } else if (key === "0") {
+      fit();
+    } else {
+      return;
+    }
+    event.preventDefault();
+  });
+
+  function showLabels(wanted) {
+    byId("show-labels").checked = wanted;
+    canvas.classList.toggle("with-labels", wanted);
+  }
+
+  byId("zoom-in").addEventListener("click", () => zoom(1.25));
+  byId("zoom-out").addEventListener("click", () => zoom(0.8));
+  byId("fit").addEventListener("click", fit);
+  byId("reset").addEventListener("click", () => {
+    places.forEach(([x, y], v) => { at[v] = { x, y }; });
+    moved.clear();
+    at.forEach((_, v) => place(v));
+    edges.forEach((_, e) => route(e));
+    fit();
+  });
+  byId("show-labels").addEventListener("change", (event) => showLabels(event.target.checked));
+  byId("hide-vanished").addEventListener("change", (event) => canvas.classList.toggle("hide-vanished", event.target.checked));
+  byId("names").append(...order.map((v) => el("option", { value: name(v) })));
+  byId("find").addEventListener("input", (event) => {
+    const v = variables.findIndex((variable) => variable.name === event.target.value);
+    if (v < 0) return;
+    const shownAt = { ...view };
+    view.w = Math.min(view.w, Math.max(canvas.getBoundingClientRect().width, 400));
+    view.h = (shownAt.h * view.w) / shownAt.w;
+    view.x = at[v].x - view.w / 2;
+    view.y = at[v].y - view.h / 2;
+    setView();
+    pin({ kind: "node", index: v });
+  });
+
+  // ---------------------------------------------------------------- choosing a context
+  const variableSelect = byId("context-variable");
+  const stateSelect = byId("context-state");
+
+  function offerStates() {
+    const v = Number(variableSelect.value);
+    stateSelect.replaceChildren(...variables[v].states.map((label, x) => el("option", { value: x }, label)));
+  }
+
+  function choose(v, x) {
+    if (x === null) chosen.delete(v); else chosen.set(v, x);
+    contextChanged();
+  }
+
+  function chooseAll(context) {
+    chosen.clear();
+    for (const [v, x] of context) chosen.set(v, x);
+    contextChanged();
+  }
+
+  function contextChanged() {
+    const lost = [];
+    let held = 0;
+    edges.forEach((edge, e) => {
+      const gone = chosen.size > 0 && vanishes(edge);
+      const fixed = !gone && chosen.has(edge.parent);
+      const { group } = graphics.edges[e];
+      group.classList.toggle("vanished", gone);
+      group.classList.toggle("held", fixed);
+      group.setAttribute("data-state", gone ? "vanished" : fixed ? "held" : "left");
+      if (gone) lost.push(e);
+      if (fixed) held += 1;
+    });
+    graphics.nodes.forEach((node, v) => {
+      const fixed = chosen.has(v);
+      node.classList.toggle("fixed", fixed);
+      node.querySelector(".value").textContent = fixed ? `= ${state(v, chosen.get(v))}` : "";
+      node.setAttribute("aria-label",
+        `${name(v)}${fixed ? `, held at ${state(v, chosen.get(v))}` : ""}. ${dependsOn(v)}`);
+    });
+    byId("chips").replaceChildren(...[...chosen].map(([v, x]) => el("button", {
+      type: "button", class: "chip", "aria-label": `Remove ${name(v)} = ${state(v, x)} from the context`,
+      onclick: () => choose(v, null),
+    }, `${name(v)} = ${state(v, x)}`, el("span", { "aria-hidden": "true" }, " ×"))));
+    byId("clear-context").hidden = chosen.size === 0;
+    const result = byId("context-result");
+    if (!chosen.size) {
+      result.replaceChildren();
+    } else {
+      const names = lost.slice(0, 12).map(arrow);
+      if (lost.length > 12) names.push(`${lost.length - 12} more`);
+      result.replaceChildren(
+        el("strong", null, lost.length
+          ? `${count(lost.length)} of ${plural(edges.length, "dependence")} ${lost.length === 1 ? "vanishes" : "vanish"}`
+          : "No dependence vanishes"),
+        ` once ${inWords([...chosen])}${lost.length ? `: ${listed(names)}` : ""}.`,
+        held ? ` ${plural(held, "arrow")} ${held === 1 ? "leaves" : "leave"} a variable whose state is now given.` : "");
+    }
+    show(shown);
+    fillVariables(true);
+  }
+
+  byId("chooser").addEventListener("submit", (event) => {
+    event.preventDefault();
+    if (variableSelect.value !== "") choose(Number(variableSelect.value), Number(stateSelect.value));
+  });
+  byId("clear-context").addEventListener("click", () => { chooseAll([]); variableSelect.focus(); });
+  variableSelect.append(...order.map((v) => el("option", { value: v }, name(v))));
+  variableSelect.addEventListener("change", offerStates);
+  offerStates();
+
+  // ---------------------------------------------------------------- relations
+  const withEvidence = report.rows !== null;
+  const columns = [
+    { title: "Variable", key: (r) => name(r.target), cell: (r) => name(r.target) },
+    { title: "does not depend on", key: (r) => r.independent_of.map(name).join(", "), cell: (r) => listed(r.independent_of.map(name)) },
+    {
+      title: "once", key: (r) => inBrief(r.context),
+      cell: (r) => el("button", {
+        type: "button", class: "link", title: "Show the graph in this context",
+        onclick: () => { chooseAll(r.context); byId("graph").scrollIntoView({ block: "start" }); },
+      }, listed(r.context.map(([v, x]) => `${name(v)} = ${state(v, x)}`))),
+    },
+  ];
+  if (withEvidence) {
+    columns.push(
+      { title: "log Bayes factor", numeric: true, key: (r) => r.factor, cell: (r) => (r.factor > 0 ? "+" : "") + number(r.factor, 1) },
+      { title: "Rows", numeric: true, key: (r) => r.rows, cell: (r) => count(r.rows) });
+  }
+  let sorting = { column: withEvidence ? 3 : null, descending: true };
+
+  function buildRelations() {
+    if (!relations.length) {
+      byId("relations-lead").textContent = "Nowhere: every dependence of this model holds in all contexts.";
+      byId("relations-filter").hidden = true;
+      byId("relations-table").closest(".scroll").hidden = true;
+      return;
+    }
+    byId("relations-lead").append(
+      `${plural(relations.length, "context-specific relation")} that no ordinary graph can show. Choose a context in the table to see the graph in it.`,
+      withEvidence ? ` The log Bayes factor (natural, equivalent sample size ${report.ess}) compares each relation with the best split on one of the variables that it leaves out: above 0 the data speak for the relation, above 3 rather clearly.` : " Give the data to the report to see how strong the evidence for each of them is.");
+    byId("relations-table").querySelector("thead tr").append(...columns.map((column, c) => el("th", {
+      scope: "col", class: column.numeric ? "number" : null,
+    }, el("button", { type: "button", class: "sort", onclick: () => sortBy(c) }, column.title))));
+    byId("search").addEventListener("input", listRelations);
+    listRelations();
+  }
+
+  function sortBy(column) {
+    sorting = { column, descending: sorting.column === column ? !sorting.descending : Boolean(columns[column].numeric) };
+    listRelations();
+  }
+
+  const compare = (a, b) => (typeof a === "number" ? a - b : a.localeCompare(b, "en", { numeric: true }));
+
+  function listRelations() {
+    const wanted = byId("search").value.trim().toLowerCase().split(/\s+/).filter(Boolean);
+    const text = (r) => [name(r.target), ...r.independent_of.map(name), inBrief(r.context)].join(" ").toLowerCase();
+    const found = relations.filter((r) => { const words = text(r); return wanted.every((word) => words.includes(word)); });
+    if (sorting.column !== null) {
+      const { key } = columns[sorting.column];
+      found.sort((a, b) => compare(key(a), key(b)) * (sorting.descending ? -1 : 1));
+    }
+    byId("relations-table").querySelectorAll("th").forEach((th, c) => {
+      th.setAttribute("aria-sort", c !== sorting.column ? "none" : sorting.descending ? "descending" : "ascending");
+    });
+    byId("relations-table").querySelector("tbody").replaceChildren(...found.map((r) => el("tr", null,
+      columns.map((column) => el("td", {
+        class: column.numeric ? (column.key(r) < 0 ? "number against" : "number") : null,
+      }, column.cell(r))))));
+    byId("found").textContent = `${count(found.length)} of ${count(relations.length)}`;
+  }
+
+  // ---------------------------------------------------------------- the order posterior
+  function ticks(low, high, wanted) {
+    const span = high - low || 1;
+    const raw = span / wanted;
+    const power = 10 ** Math.floor(Math.log10(raw));
+    const size = [1, 2, 5, 10].map((m) => m * power).find((s) => s >= raw * 0.999);
+    const found = [];
+    for (let t = Math.ceil(low / size) * size; t <= high + size * 1e-9; t += size) found.push(t);
+    return { found, digits: Math.max(0, -Math.floor(Math.log10(size) + 1e-9)) };
+  }
+
+  function traceChart(chains) {
+    const W = 560;
+    const H = 260;
+    const box = { left: 78, right: W - 26, top: 12, bottom: H - 38 };
+    const values = chains.flatMap((chain) => chain.trace.log_scores).filter((y) => y !== null);
+    const moves = Math.max(...chains.map((chain) => chain.moves), 1);
+    let low = Math.min(...values);
+    let high = Math.max(...values);
+    if (high - low < 1e-6) { low -= 1; high += 1; }
+    const x = (t) => box.left + (t / moves) * (box.right - box.left);
+    const y = (value) => box.bottom - ((value - low) / (high - low)) * (box.bottom - box.top);
+    const chart = svg("svg", {
+      class: "chart", viewBox: `0 0 ${W} ${H}`, role: "img",
+      "aria-label": `Trace of the log order score of ${plural(chains.length, "chain")}: between ${number(low, 1)} and ${number(high, 1)} over ${plural(moves, "move")}`,
+    });
+    const vertical = ticks(low, high, 4);
+    for (const t of vertical.found) {
+      chart.append(svg("path", { class: "grid", d: `M${box.left} ${y(t)}H${box.right}` }),
+        svg("text", { class: "tick end", x: box.left - 8, y: y(t) + 4 }, number(t, vertical.digits)));
+    }
+    const horizontal = ticks(0, moves, 5);
+    for (const t of horizontal.found) {
+      chart.append(svg("text", { class: "tick middle", x: x(t), y: box.bottom + 18 }, count(t)));
+    }
+    chart.append(svg("text", { class: "tick middle", x: (box.left + box.right) / 2, y: H - 4 }, "moves"));
+    chains.forEach((chain, c) => {
+      const points = chain.trace.log_scores.map((value, k) => [x((k + 1) * chain.trace.every), value])
+        .filter(([, value]) => value !== null).map(([px, value]) => `${px.toFixed(1)} ${y(value).toFixed(1)}`);
+      if (points.length) chart.append(svg("path", { class: `chain chain-${c % 4}`, d: `M${points.join("L")}` }));
+    });
+    return el("figure", null, el("figcaption", null, "The log order score after each move, for each chain"), chart);
+  }
+
+  function heatMap(matrix) {
+    const p = order.length;
+    const named = p <= 40;
+    const longest = Math.max(...variables.map((variable) => Array.from(variable.name).length));
+    const cell = named ? 22 : Math.max(4, 640 / p);
+    const side = named ? Math.min(7 * Math.min(longest, 18) + 12, 150) : 4;
+    const extent = side + cell * p + 2;
+    const chart = svg("svg", {
+      class: "chart heat", viewBox: `0 0 ${extent} ${extent}`, tabindex: "0", role: "img",
+      "aria-label": "Shares of the draws in which the variable of the row comes before that of the column; read cell by cell with the arrow keys",
+    });
+    chart.style.maxWidth = `${Math.max(extent, 200)}px`;
+    const levels = new Map();
+    order.forEach((row, i) => order.forEach((column, j) => {
+      if (i === j) return;
+      const level = Math.round(matrix[row][column] * 20);
+      const path = `M${side + j * cell} ${side + i * cell}h${cell}v${cell}h${-cell}z`;
+      levels.set(level, (levels.get(level) || "") + path);
+    }));
+    for (const [level, path] of levels) {
+      const shape = svg("path", { class: "cell", d: path });
+      shape.style.fillOpacity = level / 20;
+      chart.append(shape);
+    }
+    chart.append(svg("rect", { class: "frame", x: side, y: side, width: cell * p, height: cell * p }));
+    if (named) {
+      order.forEach((v, i) => {
+        const signs = Array.from(name(v));
+        const label = signs.length > 18 ? `${signs.slice(0, 17).join("")}…` : name(v);
+        chart.append(svg("text", { class: "tick end", x: side - 6, y: side + (i + 0.5) * cell + 4 }, label),
+          svg("text", { class: "tick", transform: `translate(${side + (i + 0.5) * cell + 4} ${side - 6}) rotate(-90)` }, label));
+      });
+    }
+    const cursor = svg("rect", { class: "cursor", width: cell, height: cell, visibility: "hidden" });
+    chart.append(cursor);
+    const readout = el("p", { class: "readout", role: "status" }, "Point at a cell to read it.");
+    let [row, column] = [0, Math.min(1, p - 1)];
+    const read = () => {
+      cursor.setAttribute("x", side + column * cell);
+      cursor.setAttribute("y", side + row * cell);
+      cursor.setAttribute("visibility", "visible");
+      readout.textContent = row === column ? `${name(order[row])} itself`
+        : `${name(order[row])} comes before ${name(order[column])} in ${number(100 * matrix[order[row]][order[column]], 1)} % of the draws`;
+    };
+    chart.addEventListener("pointermove", (event) => {
+      const point = new DOMPoint(event.clientX, event.clientY).matrixTransform(chart.getScreenCTM().inverse());
+      const [j, i] = [Math.floor((point.x - side) / cell), Math.floor((point.y - side) / cell)];
+      if (i >= 0 && j >= 0 && i < p && j < p) { [row, column] = [i, j]; read(); }
+    });
+    chart.addEventListener("keydown", (event) => {
+      const by = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }[event.key];
+      if (!by) return;
+      event.preventDefault();
+      row = Math.min(Math.max(row + by[0], 0), p - 1);
+      column = Math.min(Math.max(column + by[1], 0), p - 1);
+      read();
+    });
+    chart.addEventListener("focus", read);
+    return el("figure", null, el("figcaption", null, "Which variable comes before which: the darker, the surer that the one of the row comes before the one of the column"), chart, readout);
+  }
+
+  function verdictText(verdict) {
+    if (!verdict) return "";
+    const numbers = [
+      verdict.r_hat === null ? null : `the largest R-hat is ${number(verdict.r_hat, 3)}`,
+      verdict.ess === null ? null : `the smallest effective sample size ${number(verdict.ess, 0)}`,
+    ].filter(Boolean).join(" and ");
+    const reason = verdict.converged ? "The diagnostics give no reason to doubt the draws"
+      : `The draws should not be trusted yet: ${verdict.reason}`;
+    return `${reason}${numbers ? ` (of the score and of what comes before what, ${numbers})` : ""}.`;
+  }
+
+  function buildOrders() {
+    const target = byId("orders-content");
+    target.append(el("p", { class: "lead" }, "The model follows one order of the variables, in which each comes after those it depends on:"),
+      el("ol", { class: "order" }, order.map((v) => el("li", null, name(v)))));
+    if (!report.orders) {
+      target.append(el("p", { class: "note" }, "The file of this model keeps no draws from the order posterior, so nothing can be said of other orders."));
+      return;
+    }
+    const { chains, verdict, precedence } = report.orders;
+    target.append(el("p", null, "Orders were drawn from their posterior distribution in several chains. ", verdictText(verdict)));
+    const row = (title, cells) => el("tr", null, el("th", { scope: "row" }, title), cells.map((text) => el("td", { class: "number" }, text)));
+    const score = (value) => (value === null ? "–" : number(value, 2));
+    target.append(el("div", { class: "scroll" }, el("table", { class: "data fitted" },
+      el("thead", null, el("tr", null, el("td"), chains.map((_, c) => el("th", { scope: "col", class: "number" },
+        el("span", { class: `swatch chain-${c % 4}`, "aria-hidden": "true" }), `Chain ${c + 1}`)))),
+      el("tbody", null,
+        row("Moves", chains.map((chain) => count(chain.moves))),
+        row("Moves that changed the order", chains.map((chain) => `${number((100 * chain.changed) / Math.max(chain.moves, 1), 0)} %`)),
+        row("Draws kept", chains.map((chain) => count(chain.draws))),
+        row("Log score at the start", chains.map((chain) => score(chain.start))),
+        row("Best log score", chains.map((chain) => score(chain.best)))))));
+    const charts = el("div", { class: "charts" });
+    if (chains.some((chain) => chain.trace.log_scores.some((value) => value !== null))) charts.append(traceChart(chains));
+    if (precedence && order.length > 1) charts.append(heatMap(precedence));
+    target.append(charts);
+  }
+
+  // ---------------------------------------------------------------- every variable
+  const panels = [];
+
+  function buildVariables() {
+    for (const v of order) {
+      const body = el("div", { class: "body" });
+      const { parents, stages, states } = variables[v];
+      const panel = el("details", null, el("summary", null, el("span", { class: "term" }, name(v)),
+        el("span", { class: "brief" }, `${plural(states.length, "state")}, ${plural(stages.length, "stage")}${parents.length ? `, depends on ${listed(parents.map(name))}` : ""}`)), body);
+      panel.addEventListener("toggle", () => fillPanel(panels.find((entry) => entry.v === v)));
+      panels.push({ v, panel, body, stale: true });
+      byId("variables-list").append(panel);
+    }
+  }
+
+  function fillPanel(entry) {
+    if (!entry.panel.open || !entry.stale) return;
+    entry.stale = false;
+    entry.body.replaceChildren(stageTable(entry.v));
+  }
+
+  function fillVariables(changed) {
+    for (const entry of panels) {
+      if (changed) entry.stale = true;
+      fillPanel(entry);
+    }
+  }
+
+  // ---------------------------------------------------------------- how it was learned, how to cite
+  const SETTINGS = {
+    beta: "Context bound", candidates: "Candidates", alpha: "Most candidates of a variable", level: "Level of the tests",
+    prior: "Prior over stagings", ess: "Equivalent sample size", parameters: "Parameters", search: "Search over orders",
+    knowledge: "Background knowledge", missing: "Missing values", seed: "Seed",
+  };
+
+  function knowledgeText(known) {
+    const pairs = (list) => list.map(([a, b]) => `${a} → ${b}`).join(", ");
+    return [
+      known.tiers ? `tiers ${known.tiers.map((tier) => tier.join(", ")).join(" | ")}` : null,
+      known.required ? `required ${pairs(known.required)}` : null,
+      known.forbidden ? `forbidden ${pairs(known.forbidden)}` : null,
+    ].filter(Boolean).join("; ");
+  }
+
+  function buildLearning() {
+    const { learning } = report;
+    const target = byId("learning-content");
+    if (!learning) {
+      target.append(el("p", { class: "note" }, "The file of this model does not say how it was learned."));
+      return;
+    }
+    const facts = [];
+    const add = (term, value) => { if (value !== null && value !== undefined) facts.push(el("dt", null, term), el("dd", null, String(value))); };
+    add("Learned from", learning.rows === undefined ? null : plural(learning.rows, "row") + (learning.weight ? ` of total weight ${count(learning.weight)}` : ""));
+    add("Log score", learning.log_score === undefined ? null : number(learning.log_score, 2));
+    add("Log order score", learning.log_order_score === undefined ? null : number(learning.log_order_score, 2));
+    if (learning.interrupted) add("Interrupted", "yes: this is the best model found until then");
+    for (const [key, value] of Object.entries(learning.settings || {})) {
+      if (value === null || value === undefined) continue;
+      add(SETTINGS[key] || key, key === "knowledge" ? knowledgeText(value) : typeof value === "object" ? JSON.stringify(value) : value);
+    }
+    if (learning.seconds) {
+      add("Seconds", Object.entries(learning.seconds).map(([phase, seconds]) => `${phase} ${number(seconds, 2)}`).join(", "));
+    }
+    add("Learned by", learning.written_by);
+    target.append(el("dl", { class: "facts" }, facts));
+  }
+
+  function buildCitations() {
+    for (const work of report.citations) {
+      byId("citing-content").append(el("h3", null, work.what), el("p", null, work.text), el("pre", { tabindex: "0", "aria-label": "BibTeX" }, work.bibtex));
+    }
+  }
+
+  // ---------------------------------------------------------------- theme, printing, start
+  const root = document.documentElement;
+  const dark = () => root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+  const nameTheme = () => { byId("theme").textContent = dark() ? "Light" : "Dark"; byId("theme").setAttribute("aria-label", `Use ${dark() ? "light" : "dark"} colours`); };
+  byId("theme").addEventListener("click", () => { root.dataset.theme = dark() ? "light" : "dark"; nameTheme(); });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", nameTheme);
+
+  let before = null;
+  window.addEventListener("beforeprint", () => {
+    if (before) return;
+    before = { view: { ...view }, open: panels.map((entry) => entry.panel.open) };
+    Object.assign(view, bounds());
+    setView();
+    canvas.style.aspectRatio = `${view.w} / ${view.h}`;
+    canvas.style.maxWidth = `${view.w}px`;
+    for (const entry of panels) { entry.panel.open = true; fillPanel(entry); }
+  });
+  window.addEventListener("afterprint", () => {
+    if (!before) return;
+    Object.assign(view, before.view);
+    canvas.style.aspectRatio = "";
+    canvas.style.maxWidth = "";
+    setView();
+    panels.forEach((entry, i) => { entry.panel.open = before.open[i]; });
+    before = null;
+  });
+
+  byId("summary").textContent = [
+    plural(variables.length, "variable"), plural(edges.length, "dependence"),
+    `${count(labelledEdges)} of them context-specific`, plural(report.n_stages, "stage"),
+    plural(report.n_free_parameters, "free parameter"),
+    report.rows === null ? null : `counts of ${plural(report.rows, "row")}`,
+  ].filter(Boolean).join(" · ");
+  byId("contents").append(...[...document.querySelectorAll("main > section")].map((section) =>
+    el("a", { href: `#${section.id}` }, section.querySelector("h2").textContent)));
+  nameTheme();
+  build();
+  buildRelations();
+  buildOrders();
+  buildVariables();
+  buildLearning();
+  buildCitations();
+  contextChanged();
+  showLabels(report.labels_shown);
+  elementOf(focused).setAttribute("tabindex", "0");
+  pin(null);
+  fit();
+  new ResizeObserver(() => {
+    const frame = canvas.getBoundingClientRect();
+    if (!before && frame.width && frame.height) {
+      // Keep the scale and the middle when the frame changes.
+      const height = (view.w * frame.height) / frame.width;
+      view.y += (view.h - height) / 2;
+      view.h = height;
+      setView();
+    }
+  }).observe(canvas);
+  root.dataset.ready = "yes";
+})();

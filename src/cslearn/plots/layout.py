@@ -46,6 +46,7 @@ LABEL_GAP = 15.0  # least height between a layer of nodes and one of labels
 COMPONENT_GAP = 34.0
 PORT_GAP = 9.0  # between the ends of edges at a box
 MARGIN = 6.0  # between an edge and a box that it passes
+FAR = 1e4  # where nothing is in the way
 EDGE_ROOM = 3.0  # half of what edges keep from each other where there is room
 SWEEPS = 24
 PATIENCE = 8  # sweeps without fewer crossings
@@ -509,32 +510,28 @@ def _gates(
         if items.is_box[item] and not outer:
             gates.append((y, x, x))  # through the middle of its label
             continue
-        low, high, beside = x - 1e4, x + 1e4, False
-        if k > 0:
-            other = row[k - 1]
-            beside = beside or items.is_box[other]
-            low = (
-                points[other][0] + items.width[other] / 2 + MARGIN
-                if items.is_box[other]
-                else _between(points, other, item)
-            )
-        if k + 1 < len(row):
-            other = row[k + 1]
-            beside = beside or items.is_box[other]
-            high = (
-                points[other][0] - items.width[other] / 2 - MARGIN
-                if items.is_box[other]
-                else _between(points, other, item)
-            )
-        low, high = min(low, x), max(high, x)
+        low, high = x - FAR, x + FAR
+        left = next((other for other in reversed(row[:k]) if items.is_box[other]), None)
+        right = next((other for other in row[k + 1 :] if items.is_box[other]), None)
+        if left is not None:
+            low = min(points[left][0] + items.width[left] / 2 + MARGIN, x)
+        if right is not None:
+            high = max(points[right][0] - items.width[right] / 2 - MARGIN, x)
         if outer:
             # Beside its own box an edge must only mind neighbours that are taller.
             if reach > items.height[item] / 2 + 1:
                 gates.append((y + reach if position == 0 else y - reach, low, high))
-        elif beside:
-            gates += [(y - reach, low, high), (y + reach, low, high)]
-        else:
-            gates.append((y, low, high))
+            continue
+        if reach > 0:
+            gates.append((y - reach, low, high))
+        nearest_low, nearest_high = low, high
+        if k > 0 and not items.is_box[row[k - 1]]:
+            nearest_low = max(low, min(_between(points, row[k - 1], item), x))
+        if k + 1 < len(row) and not items.is_box[row[k + 1]]:
+            nearest_high = min(high, max(_between(points, row[k + 1], item), x))
+        gates.append((y, nearest_low, nearest_high))
+        if reach > 0:
+            gates.append((y + reach, low, high))
     return gates
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from cslearn import CStreeLearner
-from cslearn.datasets import chickenpox_model
+from cslearn.datasets import chickenpox_model, supplement_model
 
 FOLDER = Path(__file__).parent / "pictures"
 
@@ -23,6 +23,7 @@ PICTURES: dict[str, Callable[[], Any]] = {
     "chickenpox-strength.svg": lambda: chickenpox_model().plot(strength=True, labels="legend"),
     "chickenpox-unexposed.svg": lambda: chickenpox_model().to_ldag().plot(context={"exposed": "no"}),
     "chickenpox-tree.svg": lambda: chickenpox_model().plot("staged-tree", probabilities=True),
+    "supplement-contexts.svg": lambda: supplement_model().minimal_contexts().plot(columns=4),
     "precedence.svg": precedence,
 }
 

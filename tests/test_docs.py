@@ -213,13 +213,13 @@ def public(module):
             yield name, thing
 
 
-@pytest.mark.parametrize("module", ["data", "stagings", "candidates", "graphs", "orders"])
+@pytest.mark.parametrize("module", ["data", "stagings", "candidates", "graphs", "orders", "plots"])
 def test_public_names_have_docstrings(module):
     for name, thing in public(f"cslearn.{module}"):
         assert (thing.__doc__ or "").strip(), f"{module}.{name} has no docstring"
 
 
-@pytest.mark.parametrize("module", ["cslearn", "cslearn.data", "cslearn.stagings"])
+@pytest.mark.parametrize("module", ["cslearn", "cslearn.data", "cslearn.plots", "cslearn.stagings"])
 def test_public_names_have_examples(module):
     for name, thing in public(module):
         assert ">>>" in (thing.__doc__ or ""), f"the docstring of {module}.{name} has no example"

@@ -46,6 +46,7 @@ from cslearn.stagings import Context
 
 if TYPE_CHECKING:
     from cslearn.cstree import CStree
+    from cslearn.plots._figure import Picture
 
 __all__ = ["MinimalContexts", "is_markov_equivalent", "minimal_contexts"]
 
@@ -103,6 +104,18 @@ class MinimalContexts(Mapping[Context, nx.DiGraph]):
         False
         """
         return set(self) == set(other) and all(_shape(self[c]) == _shape(other[c]) for c in self)
+
+    def plot(self, **options: Any) -> Picture:
+        """Draw the graphs side by side; `options` are those of :func:`cslearn.plots.plot_context_graphs`.
+
+        Examples
+        --------
+        >>> from cslearn.datasets import supplement_model
+        >>> picture = supplement_model().minimal_contexts().plot(columns=4)
+        """
+        from cslearn.plots import plot_context_graphs
+
+        return plot_context_graphs(self, **options)
 
     def __str__(self) -> str:
         lines = []

@@ -72,6 +72,14 @@ class Layout:
         three points for each piece.
     size : (width, height)
         Of the whole picture.
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> from cslearn.plots import layered_layout
+    >>> layout = layered_layout(nx.DiGraph([("a", "b")]), sizes={"a": (40, 20), "b": (60, 20)})
+    >>> layout.positions, layout.size
+    ({'a': (30.0, 10.0), 'b': (30.0, 60.0)}, (60.0, 70.0))
     """
 
     positions: dict[Any, Point]

@@ -224,9 +224,13 @@ class Staging:
         full_scope = as_scope(scope)
         chosen = list(variables)
         _check_known(full_scope, [Context((variable, full_scope[variable][0]) for variable in chosen)])
-        states = [full_scope[variable] for variable in chosen]
-        contexts = [Context(zip(chosen, outcome, strict=True)) for outcome in product(*states)]
-        return cls.trusted(full_scope, contexts)
+        chosen = [variable for variable in full_scope if variable in chosen]
+        contexts = product(*(full_scope[variable] for variable in chosen))
+        staging = cls.__new__(cls)
+        # Counted in the order of the level, the contexts are canonical as they are.
+        object.__setattr__(staging, "scope", full_scope)
+        object.__setattr__(staging, "contexts", tuple(Context(zip(chosen, x, strict=True)) for x in contexts))
+        return staging
 
     @property
     def cards(self) -> dict[Any, int]:

@@ -10,7 +10,7 @@ from cslearn.formats.bif import from_bif, read_bif, to_bif, write_bif
 from cslearn.formats.convert import FORMATS, Format, format_of, read_model, write_model
 from cslearn.formats.cstrees import from_cstrees_table, read_cstrees, to_cstrees_table, write_cstrees
 from cslearn.formats.dosearch import from_dosearch, read_dosearch, to_dosearch, write_dosearch
-from cslearn.formats.graphml import from_networkx, read_graphml, to_networkx, write_graphml
+from cslearn.formats.graphml import from_networkx, read_graphml, write_graphml
 from cslearn.formats.pgmpy import from_pgmpy, to_pgmpy
 from cslearn.formats.pyagrum import from_pyagrum, to_pyagrum
 from cslearn.formats.stagedtrees import (
@@ -45,7 +45,6 @@ __all__ = [
     "to_bif",
     "to_cstrees_table",
     "to_dosearch",
-    "to_networkx",
     "to_pgmpy",
     "to_pyagrum",
     "to_stagedtrees",

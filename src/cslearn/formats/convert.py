@@ -178,7 +178,10 @@ def format_of(path: Path_, name: str | None = None, *, for_reading: bool = False
     for found in able:
         if any(ending.endswith(e.lower()) for e in found.endings):
             return found
-    raise InputError(f"the ending of {path} does not tell the format: name it, as one of {known}")
+    raise InputError(
+        f"the ending of {path} does not tell the format: name one of {known}"
+        f" ({'--from' if for_reading else '--to'} on the command line)"
+    )
 
 
 def read_model(path: Path_, name: str | None = None) -> CStree:

@@ -72,6 +72,8 @@ def to_dosearch(model: CStree | LDAG) -> str:
             ", ".join(f"{names[v]} = {ldag.states[v].index(state)}" for v, state in context.items())
             for context in ldag.labels.get((parent, child), ())
         ]
+        if "" in contexts:
+            raise InputError(f"the edge {parent!r} -> {child!r} vanishes always: leave it out of the LDAG")
         label = f" : {'; '.join(contexts)}" if contexts else ""
         lines.append(f"{names[parent]} -> {names[child]}{label}")
     return "\n".join(lines) + "\n"

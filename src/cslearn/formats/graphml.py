@@ -1,8 +1,9 @@
-"""LDAGs as networkx graphs with attributes, and as GraphML files.
+"""LDAGs from networkx graphs with attributes, and as GraphML files.
 
-In networkx, an edge goes from parent to child; a node has its ``states`` as a list, and an edge has ``labels``, a list
-of contexts, each a dictionary of states of other parents in which the edge vanishes. The graph has the ``order`` if it
-was made from a CStree. GraphML knows text and numbers only, so there the three are written as JSON.
+In networkx, an edge goes from parent to child; a node has its ``states`` as a list, and an edge that vanishes in some
+contexts has them as ``contexts``, a list of dictionaries of states of other parents. :meth:`cslearn.LDAG.to_networkx`
+makes such graphs. GraphML knows text and numbers only, so there states and contexts are written as JSON, and so is the
+order of a CStree; the ``label`` of an edge is its contexts as people read them.
 """
 
 from __future__ import annotations
@@ -23,33 +24,7 @@ from cslearn.graphs import LDAG
 if TYPE_CHECKING:
     import networkx as nx
 
-__all__ = ["from_networkx", "read_graphml", "to_networkx", "write_graphml"]
-
-
-def to_networkx(model: CStree | LDAG) -> nx.DiGraph:
-    """Return the LDAG of a model as a networkx graph with attributes.
-
-    Examples
-    --------
-    >>> from cslearn.datasets import chickenpox_model
-    >>> from cslearn.formats import to_networkx
-    >>> graph = to_networkx(chickenpox_model())
-    >>> graph.nodes["exposed"]
-    {'states': ['no', 'yes']}
-    >>> graph.edges["background", "exposed"]
-    {'labels': [{'diagnosis': 'yes'}]}
-    """
-    import networkx as nx
-
-    ldag = model.to_ldag() if isinstance(model, CStree) else model
-    graph = nx.DiGraph()
-    if isinstance(model, CStree):
-        graph.graph["order"] = list(model.order)
-    for variable, states in ldag.states.items():
-        graph.add_node(variable, states=list(states))
-    for edge in ldag.graph.edges:
-        graph.add_edge(*edge, labels=[dict(context) for context in ldag.labels.get(edge, ())])
-    return graph
+__all__ = ["from_networkx", "read_graphml", "read_graphml_cstree", "write_graphml"]
 
 
 def from_networkx(graph: nx.DiGraph, *, states: Mapping[str, Any] | None = None) -> LDAG:
@@ -58,15 +33,19 @@ def from_networkx(graph: nx.DiGraph, *, states: Mapping[str, Any] | None = None)
     Parameters
     ----------
     graph : networkx.DiGraph
-        Edges from parent to child, with the contexts in which they vanish as the attribute ``labels``; an edge
-        without it never vanishes.
+        Edges from parent to child, with the contexts in which they vanish as the attribute ``contexts``; an edge
+        without it never vanishes. :meth:`cslearn.LDAG.to_networkx` makes such a graph.
     states : mapping of str to sequence of states, optional
         For the nodes that have no attribute ``states``.
 
     Examples
     --------
     >>> import networkx as nx
+    >>> from cslearn.datasets import chickenpox_model
     >>> from cslearn.formats import from_networkx
+    >>> ldag = chickenpox_model().to_ldag()
+    >>> from_networkx(ldag.to_networkx()) == ldag
+    True
     >>> from_networkx(nx.DiGraph([("a", "b")]), states={"a": [0, 1], "b": [0, 1, 2]})
     LDAG(2 variables, 1 edges, 0 labels)
     """
@@ -84,11 +63,15 @@ def from_networkx(graph: nx.DiGraph, *, states: Mapping[str, Any] | None = None)
             raise InputError(f"the states of {node!r} are strings, numbers or booleans, and at least one")
     labels: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for parent, child, attributes in graph.edges(data=True):
-        given = attributes.get("labels", [])
-        if not isinstance(given, list | tuple) or not all(isinstance(context, Mapping) for context in given):
-            raise InputError(f"the labels of {parent!r} -> {child!r} are not a list of contexts")
+        given = attributes.get("contexts", [])
+        if not isinstance(given, list | tuple) or not all(map(_is_context, given)):
+            raise InputError(f"the attribute 'contexts' of {parent!r} -> {child!r} is not a list of contexts")
         labels[parent, child] = list(given)
     return LDAG(graph, labels, states=found)
+
+
+def _is_context(value: object) -> bool:
+    return isinstance(value, Mapping) and all(isinstance(x, str | bool | int | float) for x in value.values())
 
 
 def write_graphml(model: CStree | LDAG, path: str | PathLike[str]) -> None:
@@ -106,14 +89,19 @@ def write_graphml(model: CStree | LDAG, path: str | PathLike[str]) -> None:
     """
     import networkx as nx
 
-    graph = to_networkx(model)
-    for variable in graph:
+    ldag = model.to_ldag() if isinstance(model, CStree) else model
+    graph = ldag.to_networkx()
+    if isinstance(model, CStree):
+        graph.graph["order"] = json.dumps(model.order)
+    for variable, attributes in graph.nodes(data=True):
         check_writable(variable)
-    plain = nx.DiGraph(**{name: json.dumps(value) for name, value in graph.graph.items()})
-    plain.add_nodes_from((v, {"states": json.dumps(a["states"])}) for v, a in graph.nodes(data=True))
-    plain.add_edges_from((a, b, {"labels": json.dumps(x["labels"])}) for a, b, x in graph.edges(data=True))
+        attributes["states"] = json.dumps(attributes["states"])
+    for *_, attributes in graph.edges(data=True):
+        if attributes:
+            check_writable(attributes["label"])
+            attributes["contexts"] = json.dumps(attributes["contexts"])
     content = io.BytesIO()
-    nx.write_graphml_xml(plain, content, encoding="utf-8")
+    nx.write_graphml_xml(graph, content, encoding="utf-8")
     atomic_write(path, content.getvalue())
 
 
@@ -150,7 +138,7 @@ def _from_elements(root: Any) -> tuple[LDAG, list[str] | None]:
         found = {}
         for child in element.named("DATA"):
             name = names.get(child.attributes.get("key", ""), "")
-            if name in ("states", "labels", "order"):
+            if name in ("states", "contexts", "order"):
                 try:
                     found[name] = json.loads("".join(child.text))
                 except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""How far one model is from another."""
+"""The Kullback-Leibler divergence of two models, exact or by Monte Carlo."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cslearn.cstree import CStree
 from cslearn.cstree.joint import log_joint
 from cslearn.errors import InputError
 
-__all__ = ["Divergence", "kl_divergence"]
+__all__ = ["Divergence", "check_same_states", "kl_divergence"]
 
 EXACT_LIMIT = 1 << 22
 
@@ -137,6 +137,11 @@ def _check_same_variables(p: CStree, q: CStree) -> None:
     for model, name in ((p, "p"), (q, "q")):
         if model.parameters is None:
             raise InputError(f"{name} has no parameters: estimate them with fit_parameters(data)")
+    check_same_states(p, q)
+
+
+def check_same_states(p: CStree, q: CStree) -> None:
+    """Refuse two models that are not of the same variables with the same states."""
     if set(p.variables) != set(q.variables):
         odd = sorted(set(p.variables) ^ set(q.variables))
         raise InputError(f"the models have different variables: {', '.join(odd)}")

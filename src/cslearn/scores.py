@@ -315,10 +315,24 @@ class Scores:
         i, level = self._level(target, predecessors)
         weights = self.level_weights(i, level)
         value, contexts = weights.maximum()
-        names = [self.table.variables[c] for c in self.candidates[i][level]]
+        staging = self._named(contexts, i, level, predecessors)
+        return value - self.prior.log_normaliser(weights.cards, self.beta), staging
+
+    def draw_staging(self, target: str, predecessors: Sequence[str], rng: np.random.Generator) -> Staging:
+        """Draw a staging of `target` after `predecessors` from its posterior given the order."""
+        i, level = self._level(target, predecessors)
+        return self._named(self.level_weights(i, level).draw(rng), i, level, predecessors)
+
+    def _named(
+        self,
+        contexts: Iterable[Iterable[tuple[int, int]]],
+        target: int,
+        level: NDArray[np.intp],
+        predecessors: Sequence[str],
+    ) -> Staging:
+        names = [self.table.variables[c] for c in self.candidates[target][level]]
         scope = {name: self.table.states[self._column(name)] for name in predecessors}
-        named = [Context((names[k], scope[names[k]][x]) for k, x in pairs) for pairs in contexts]
-        return value - self.prior.log_normaliser(weights.cards, self.beta), Staging.trusted(scope, named)
+        return Staging.trusted(scope, [Context((names[k], scope[names[k]][x]) for k, x in pairs) for pairs in contexts])
 
     def staging_score(self, target: str, staging: Staging) -> float:
         """Return the log of prior times marginal likelihood of a staging of `target`.

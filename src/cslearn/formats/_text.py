@@ -80,7 +80,10 @@ def typed_states(states: Sequence[Any]) -> str | None:
     """Return a property that keeps the types of states that are not all text; None if they are."""
     if all(isinstance(state, str) for state in states):
         return None
-    return TYPED + json.dumps(list(states)).replace(";", "\\u003b")
+    text = json.dumps(list(states))
+    for sign in ";{}":  # they have a role in BIF, and in JSON can only stand within strings here
+        text = text.replace(sign, f"\\u{ord(sign):04x}")
+    return TYPED + text
 
 
 def restored_states(names: Sequence[str], properties: Sequence[str]) -> tuple[Any, ...]:

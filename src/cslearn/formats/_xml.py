@@ -66,10 +66,14 @@ def parse(text: str | bytes) -> Element:
             " entities can expand to any size: replace it by its text"
         )
 
+    def skipped(name: str, is_parameter_entity: bool) -> None:
+        raise InputError(f"line {parser.CurrentLineNumber}: it uses the entity {name!r}, which it does not declare")
+
     parser.StartElementHandler = start
     parser.EndElementHandler = end
     parser.CharacterDataHandler = lambda data: open_elements[-1].text.append(data)
     parser.EntityDeclHandler = entity
+    parser.SkippedEntityHandler = skipped
     try:
         parser.Parse(content, True)
     except expat.ExpatError as error:

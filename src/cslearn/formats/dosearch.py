@@ -66,7 +66,7 @@ def to_dosearch(model: CStree | LDAG) -> str:
     for variable, states in ldag.states.items():
         # No arrow may stand in a comment, or the line would be an edge.
         described = json.dumps([names[variable], variable, *states], separators=(",", ":"))
-        lines.append(_MARK + described.replace("-", "\\u002d"))
+        lines.append(_MARK + described.replace("->", "\\u002d>").replace("--", "\\u002d\\u002d"))
     for parent, child in ldag.graph.edges:
         contexts = [
             ", ".join(f"{names[v]} = {ldag.states[v].index(state)}" for v, state in context.items())

@@ -42,7 +42,7 @@ def to_pyagrum(tree: CStree) -> Any:
             cpt = network.cpt(factor.variable)
             # The axes of a table of pyAgrum are its names in reverse.
             axes = [*factor.parents, factor.variable]
-            cpt[:] = factor.table.transpose([axes.index(name) for name in reversed(cpt.names)])
+            cpt[:] = np.ascontiguousarray(factor.table.transpose([axes.index(name) for name in reversed(cpt.names)]))
     except gum.GumException as error:
         raise InputError(f"pyAgrum does not take this model: {error}") from None
     return network

@@ -28,27 +28,8 @@ from cslearn.formats._xml import Element, check_writable, parse
 
 __all__ = ["from_xmlbif", "read_xmlbif", "to_xmlbif", "write_xmlbif"]
 
-_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,4})?")
-_HEAD = """<?xml version="1.0" encoding="UTF-8"?>
-<!DOCTYPE BIF [
-  <!ELEMENT BIF (NETWORK)*>
-  <!ATTLIST BIF VERSION CDATA #REQUIRED>
-  <!ELEMENT NETWORK (NAME, (PROPERTY | VARIABLE | DEFINITION)*)>
-  <!ELEMENT NAME (#PCDATA)>
-  <!ATTLIST NAME xml:space (default|preserve) "default">
-  <!ELEMENT VARIABLE (NAME, (OUTCOME | PROPERTY)*)>
-  <!ATTLIST VARIABLE TYPE (nature|decision|utility) "nature">
-  <!ELEMENT OUTCOME (#PCDATA)>
-  <!ATTLIST OUTCOME xml:space (default|preserve) "default">
-  <!ELEMENT DEFINITION (FOR | GIVEN | TABLE | PROPERTY)*>
-  <!ELEMENT FOR (#PCDATA)>
-  <!ATTLIST FOR xml:space (default|preserve) "default">
-  <!ELEMENT GIVEN (#PCDATA)>
-  <!ATTLIST GIVEN xml:space (default|preserve) "default">
-  <!ELEMENT TABLE (#PCDATA)>
-  <!ELEMENT PROPERTY (#PCDATA)>
-]>
-"""
+_NUMBER = re.compile(r"[+-]?(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]{1,4})?")
+_HEAD = '<?xml version="1.0" encoding="UTF-8"?>\n'
 
 
 # ---------------------------------------------------------------- writing

@@ -175,7 +175,7 @@ def test_the_draws_of_the_posterior(truth, data, tmp_path):
     share = {edge: np.mean([edge in edges for _, edges in draws]) for edge in permutations("abcd", 2)}
     exact = edge_posterior(Scores(truth.sample_table(1000, random_state=0), beta=2, ess=5.0, prior="tree"))
     assert share == pytest.approx(exact, abs=0.08)
-    assert exact["a", "c"] + exact["c", "a"] > 0.99
+    assert exact["a", "c"] + exact["c", "a"] > 0.9
     assert exact["a", "d"] + exact["d", "a"] < 0.2
 
 

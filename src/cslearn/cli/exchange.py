@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -58,13 +58,9 @@ def compare(
     from cslearn.metrics import compare as compared
 
     trees = read_model(reference), read_model(model)
-    table = None
-    if data is not None:
-        options = {"sep": sep, "sample_weight": weights, "na_values": na_values}
-        table = trees[0].encode(data, **{name: value for name, value in options.items() if value is not None})
-        if trees[1].states != trees[0].states or trees[1].variables != trees[0].variables:
-            table = table.to_frame()
-    found = compared(*trees, table, random_state=seed)
+    options = {"sep": sep, "sample_weight": weights, "na_values": na_values}
+    given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
+    found = compared(*trees, data, random_state=seed, **given)
     if json_output:
         print(json.dumps(found.document()))
     else:

@@ -101,7 +101,13 @@ class Comparison:
 
 
 def compare(
-    reference: CStree, model: CStree, data: Any = None, *, n_samples: int = 100_000, random_state: RandomState = 0
+    reference: CStree,
+    model: CStree,
+    data: Any = None,
+    *,
+    n_samples: int = 100_000,
+    random_state: RandomState = 0,
+    **options: Any,
 ) -> Comparison:
     """Compare a model with a reference, such as a learned model with the one that the data were drawn from.
 
@@ -113,6 +119,8 @@ def compare(
         Rows for the held-out log-probability of both.
     n_samples, random_state
         Of the Monte Carlo estimate of the divergence where the joint space is too large for exact sums.
+    **options
+        Options of :func:`cslearn.data.as_table` for the data, such as ``sample_weight``.
 
     Examples
     --------
@@ -132,7 +140,7 @@ def compare(
         return kl_divergence(p, q, n_samples=n_samples, random_state=random_state) if both else None
 
     def rows(tree: CStree) -> HeldOut | None:
-        return held_out(tree, data) if tree.parameters is not None else None
+        return held_out(tree, data, **options) if tree.parameters is not None else None
 
     return Comparison(
         shd=shd(reference, model),

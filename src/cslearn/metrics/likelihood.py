@@ -36,8 +36,15 @@ class HeldOut:
     n_impossible: int
 
 
-def held_out(tree: CStree, data: Any) -> HeldOut:
+def held_out(tree: CStree, data: Any, **options: Any) -> HeldOut:
     """Return the mean log-probability of rows that a model was not learned from.
+
+    Parameters
+    ----------
+    tree : CStree
+    data : table, frame, path or whatever :func:`cslearn.data.as_table` reads
+    **options
+        Options of :func:`cslearn.data.as_table`, such as ``sample_weight``.
 
     Examples
     --------
@@ -47,7 +54,7 @@ def held_out(tree: CStree, data: Any) -> HeldOut:
     >>> round(held_out(tree, tree.sample(1000, random_state=0)).mean, 3)
     -2.121
     """
-    table = tree.encode(data)
+    table = tree.encode(data, **options)
     if not table.n:
         raise InputError("there are no rows")
     logs = tree.log_prob(table)

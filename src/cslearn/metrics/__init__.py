@@ -6,7 +6,7 @@ from cslearn.metrics.distances import EdgeScores, edge_scores, ldag_distance, sh
 from cslearn.metrics.divergence import Divergence, kl_divergence
 from cslearn.metrics.likelihood import HeldOut, held_out
 from cslearn.metrics.orders import backward_edges, kendall_distance
-from cslearn.metrics.relations import csi_scores, entails
+from cslearn.metrics.relations import csi_scores
 
 __all__ = [
     "Comparison",
@@ -18,7 +18,6 @@ __all__ = [
     "cpdag",
     "csi_scores",
     "edge_scores",
-    "entails",
     "held_out",
     "kendall_distance",
     "kl_divergence",

@@ -510,7 +510,7 @@ probability ( x ) { table 0.5, 0.5; } """
         ("{" * 100_000, "line 1: expected `network`"),
         ("network x {" * 100_000, "expected `property`"),
         ("variable x { type discrete [ 99999999999999999999 ] { a }; }", "the number of states of 'x'"),
-        ("variable x { type discrete [ 900000000 ] { a }; }", "1 states where 900000000 are declared"),
+        ("variable x { type discrete [ 900000000 ] { a }; }", "the number of states of 'x' is '900000000'"),
         ("variable x { type continuous; }", "only discrete"),
         ("variable x { type discrete [2] { a, a }; }", "a state twice"),
         ("variable x { }", "no `type`"),
@@ -553,6 +553,22 @@ def many_parents(n, body):
     declared = "".join(f"variable {v} {{ type discrete [2] {{ a, b }}; }}\n" for v in [*names, "x"])
     tables = "".join(f"probability ( {v} ) {{ table 0.5, 0.5; }}\n" for v in names)
     return declared + tables + f"probability ( x | {', '.join(names)} ) {{ {body} }}"
+
+
+@pytest.mark.parametrize("name", ["bif", "xmlbif", "graphml", "dosearch", "cstrees"])
+def test_files_with_very_many_variables(name, tmp_path, monkeypatch):
+    write_model(random_cstree(8, random_state=0), tmp_path / "m", name)
+    monkeypatch.setattr("cslearn.formats._text.VARIABLE_LIMIT", 7)
+    with pytest.raises(FileError, match="more than 7 variables"):
+        read_model(tmp_path / "m", name)
+
+
+def test_very_many_states():
+    states = ", ".join(f"s{i}" for i in range(70_000))
+    with pytest.raises(InputError, match="'x' has more than 65536 states"):
+        from_bif(f"variable x {{ type discrete {{ {states} }}; }}")
+    with pytest.raises(InputError, match="'x' has more than 2 states"):
+        from_bif(f"variable x {{ type discrete [ 2 ] {{ {states} }}; }}")
 
 
 def test_tables_that_claim_to_be_huge():

@@ -304,3 +304,16 @@ def test_labels_reach_the_weights():
     value, staging = stagings.maximum(scope, 1, lambda c: log(2) if c == Context({"age": "old"}) else 0.0)
     assert isclose(value, log(2))
     assert str(staging) == "age=young | age=old"
+
+
+@given(
+    cards=st.lists(st.integers(1, 3), max_size=4),
+    seed=st.integers(0, 99),
+)
+def test_a_full_split_is_written_as_any_staging_is(cards, seed):
+    rng = np.random.default_rng(seed)
+    chosen = [k for k in rng.permutation(len(cards)).tolist() if rng.random() < 0.6]
+    split = Staging.full_split(cards, chosen)
+    shuffled = [split.contexts[i] for i in rng.permutation(len(split))]
+    again = Staging(split.scope, shuffled)
+    assert [list(c.items()) for c in again] == [list(c.items()) for c in split]

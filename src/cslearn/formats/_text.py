@@ -13,9 +13,23 @@ from typing import Any
 
 from cslearn.errors import FileError, InputError, LimitError
 
-__all__ = ["SIZE_LIMIT", "naming", "read_bytes", "read_text", "restored_states", "shown", "state_names", "typed_states"]
+__all__ = [
+    "SIZE_LIMIT",
+    "STATE_LIMIT",
+    "VARIABLE_LIMIT",
+    "check_many",
+    "naming",
+    "read_bytes",
+    "read_text",
+    "restored_states",
+    "shown",
+    "state_names",
+    "typed_states",
+]
 
 SIZE_LIMIT = 1 << 26
+VARIABLE_LIMIT = 1 << 11  # a CStree grows with the square of it
+STATE_LIMIT = 1 << 16
 TYPED = "cslearn.states = "
 
 
@@ -59,6 +73,12 @@ def naming(path: str | PathLike[str]) -> Iterator[None]:
         raise FileError(f"cannot read {path}: {error}") from None
     except RecursionError:
         raise FileError(f"cannot read {path}: it is nested too deeply") from None
+
+
+def check_many(n_variables: int) -> None:
+    """Refuse a file with very many variables before a CStree is made of it."""
+    if n_variables > VARIABLE_LIMIT:
+        raise LimitError(f"it has more than {VARIABLE_LIMIT:,} variables, the most that are read")
 
 
 def shown(text: str, length: int = 40) -> str:

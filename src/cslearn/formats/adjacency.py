@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from cslearn._files import atomic_write
 from cslearn.cstree import CStree
 from cslearn.errors import InputError
-from cslearn.formats._text import naming, read_text, shown
+from cslearn.formats._text import check_many, naming, read_text, shown
 from cslearn.graphs import LDAG
 
 if TYPE_CHECKING:
@@ -87,6 +87,7 @@ def read_adjacency(path: str | PathLike[str]) -> nx.DiGraph:
         header, *rows = csv_rows(text)
         named = header[0] == CORNER
         names = header[1:] if named else header
+        check_many(len(names))
         if len(set(names)) != len(names) or not names or not all(names):
             raise InputError("the first row does not name each variable once")
         if len(rows) != len(names):

@@ -40,7 +40,16 @@ from cslearn._files import atomic_write
 from cslearn.cstree import CStree
 from cslearn.errors import InputError
 from cslearn.formats._network import Factor, as_cstree, check_size, factors
-from cslearn.formats._text import naming, read_text, restored_states, shown, state_names, typed_states
+from cslearn.formats._text import (
+    STATE_LIMIT,
+    check_many,
+    naming,
+    read_text,
+    restored_states,
+    shown,
+    state_names,
+    typed_states,
+)
 
 __all__ = ["from_bif", "read_bif", "to_bif", "write_bif"]
 
@@ -169,6 +178,7 @@ def from_bif(text: str) -> CStree:
     states: dict[str, tuple[object, ...]] = {}
     names: dict[str, dict[str, int]] = {}
     tables: list[Factor] = []
+    done: set[str] = set()
     started = False
     while not reader.at_end():
         keyword = reader.word("`network`, `variable` or `probability`")
@@ -181,20 +191,22 @@ def from_bif(text: str) -> CStree:
             if not variable:
                 raise reader.error("a variable has no name")
             states[variable] = restored_states(outcomes, properties)
+            check_many(len(states))
             names[variable] = {name: x for x, name in enumerate(outcomes)}
             if len(names[variable]) != len(outcomes):
                 raise reader.error(f"{shown(variable)} has a state twice")
         elif keyword == "probability":
             factor = reader.probability(names)
-            if any(factor.variable == other.variable for other in tables):
+            if factor.variable in done:
                 raise reader.error(f"there are two tables for {shown(factor.variable)}")
+            done.add(factor.variable)
             tables.append(factor)
         else:
             raise reader.error(f"expected `network`, `variable` or `probability`, not {shown(keyword)}")
         started = True
     if not states:
         raise InputError("it declares no variables, so it is not BIF")
-    lacking = [v for v in states if v not in {factor.variable for factor in tables}]
+    lacking = [v for v in states if v not in done]
     if lacking:
         raise InputError(f"it has no table for {shown(lacking[0])}; is it cut off?")
     return as_cstree(states, tables)
@@ -306,7 +318,7 @@ class _Reader:
         declared = None
         if self.skip("["):
             declared = self.word("the number of states")
-            if not re.fullmatch(r"[0-9]{1,9}", declared):
+            if not re.fullmatch(r"[0-9]{1,9}", declared) or int(declared) > STATE_LIMIT:
                 raise self.error(f"the number of states of {shown(variable)} is {shown(declared)}")
             self.sign("]")
         self.sign("{")
@@ -314,6 +326,8 @@ class _Reader:
         while not self.skip("}"):
             self.skip(",")
             outcomes.append(self.word("a state"))
+            if len(outcomes) > (STATE_LIMIT if declared is None else int(declared)):
+                raise self.error(f"{shown(variable)} has more than {declared or STATE_LIMIT} states")
         if declared is not None and int(declared) != len(outcomes):
             raise self.error(f"{shown(variable)} has {len(outcomes)} states where {declared} are declared")
         self.sign(";")

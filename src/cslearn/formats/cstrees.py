@@ -14,7 +14,7 @@ from os import PathLike
 from cslearn._files import atomic_write
 from cslearn.cstree import CStree
 from cslearn.errors import InputError
-from cslearn.formats._text import naming, read_text, shown
+from cslearn.formats._text import check_many, naming, read_text, shown
 from cslearn.formats.adjacency import csv_rows, csv_text
 from cslearn.stagings import Context
 
@@ -75,6 +75,7 @@ def from_cstrees_table(rows: list[list[str]]) -> CStree:
     if len(rows) < 2:
         raise InputError("it has no row of cardinalities")
     order, cards = rows[0], rows[1]
+    check_many(len(order))
     if len(set(order)) != len(order):
         raise InputError("the first row names a variable twice")
     for variable, card in zip(order, cards, strict=True):

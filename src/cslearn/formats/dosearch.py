@@ -25,7 +25,7 @@ from typing import Any
 from cslearn._files import atomic_write
 from cslearn.cstree import CStree
 from cslearn.errors import InputError
-from cslearn.formats._text import naming, read_text, shown
+from cslearn.formats._text import check_many, naming, read_text, shown
 from cslearn.graphs import LDAG
 from cslearn.stagings import Context
 
@@ -120,12 +120,14 @@ def from_dosearch(text: str) -> LDAG:
     import networkx as nx
 
     described: dict[str, tuple[str, list[Any]]] = {}
+    known: set[str] = set()
     edges: dict[tuple[str, str], list[list[tuple[str, int]]]] = {}
     for number, line in enumerate(text.splitlines(), start=1):
         if line.startswith(_MARK):
             name, variable, states = _described(line, number)
-            if name in described or variable in {v for v, _ in described.values()}:
+            if name in described or variable in known:
                 raise InputError(f"line {number}: {shown(name)} is described twice")
+            known.add(variable)
             described[name] = (variable, states)
         elif "->" in line or "--" in line:
             if "<->" in line or "--" in line:
@@ -138,6 +140,7 @@ def from_dosearch(text: str) -> LDAG:
             raise InputError(f"line {number}: {shown(line)} is neither an edge nor a comment")
     for name in (name for edge in edges for name in edge):
         described.setdefault(name, (name, [0, 1]))
+    check_many(len(described))
     if not described:
         raise InputError("it has no edges")
     graph = nx.DiGraph()

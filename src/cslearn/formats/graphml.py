@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from cslearn._files import atomic_write
 from cslearn.cstree import CStree
 from cslearn.errors import InputError
-from cslearn.formats._text import naming, read_bytes, shown
+from cslearn.formats._text import check_many, naming, read_bytes, shown
 from cslearn.formats._xml import check_writable, parse
 from cslearn.graphs import LDAG
 
@@ -146,7 +146,9 @@ def _from_elements(root: Any) -> tuple[LDAG, list[str] | None]:
         return found
 
     graph = nx.DiGraph()
-    for node in graphs[0].named("NODE"):
+    nodes = graphs[0].named("NODE")
+    check_many(len(nodes))
+    for node in nodes:
         graph.add_node(node.attributes.get("id", ""), **data(node))
     for edge in graphs[0].named("EDGE"):
         ends = [edge.attributes.get(end, "") for end in ("source", "target")]

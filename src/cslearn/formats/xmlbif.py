@@ -23,7 +23,7 @@ from cslearn._files import atomic_write
 from cslearn.cstree import CStree
 from cslearn.errors import InputError
 from cslearn.formats._network import Factor, as_cstree, check_size, factors
-from cslearn.formats._text import naming, read_bytes, restored_states, shown, state_names, typed_states
+from cslearn.formats._text import check_many, naming, read_bytes, restored_states, shown, state_names, typed_states
 from cslearn.formats._xml import Element, check_writable, parse
 
 __all__ = ["from_xmlbif", "read_xmlbif", "to_xmlbif", "write_xmlbif"]
@@ -114,7 +114,9 @@ def from_xmlbif(text: str | bytes) -> CStree:
         raise InputError(f"it has {len(networks)} networks, and one is read")
     states: dict[str, tuple[object, ...]] = {}
     cards: dict[str, int] = {}
-    for element in networks[0].named("VARIABLE"):
+    declared = networks[0].named("VARIABLE")
+    check_many(len(declared))
+    for element in declared:
         name = _one(element, "NAME").words()
         outcomes = [child.words() for child in chain(element.named("OUTCOME"), element.named("VALUE"))]
         if not name or not outcomes:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections import namedtuple
+from io import StringIO
 from math import isclose
 
 import numpy as np
@@ -106,6 +107,46 @@ def test_fit_for_machines(run, data, tmp_path):
     assert document["order"] == list(CStree.load(tmp_path / "m.json").order)
     assert all(set(r) == {"relation", "in_words", "log_bayes_factor", "rows"} for r in document["csi_relations"])
     assert json.loads(run("show", tmp_path / "m.json", "--json")[1])["order"] == document["order"]
+
+
+def test_show_relations(run, data, model):
+    tree = CStree.load(model)
+    code, out, _ = run("show", model, "--csi")
+    assert code == 0
+    assert out.splitlines() == ["relation", *map(str, tree.csi_relations())]
+    code, out, _ = run("show", model, data, "--csi", "--json")
+    documents = json.loads(out)
+    assert code == 0
+    assert {row["relation"] for row in documents} == set(map(str, tree.csi_relations()))
+    assert all(set(row) == {"relation", "in_words", "log_bayes_factor", "rows"} for row in documents)
+    factors = [row["log_bayes_factor"] for row in documents]
+    assert factors == sorted(factors, reverse=True)
+    assert factors != [
+        r["log_bayes_factor"] for r in json.loads(run("show", model, data, "--csi", "--json", "--ess", 1)[1])
+    ]
+    text = run("show", model, data, "--csi")[1]
+    assert text.splitlines()[0].split() == ["relation", "log", "Bayes", "factor", "rows"]
+    code, out, _ = run("show", model, data, "--csi", "--csv")
+    assert pd.read_csv(StringIO(out))["rows"].tolist() == [row["rows"] for row in documents]
+    code, out, _ = run("show", model, "--csi", "--latex")
+    assert out.startswith(r"\begin{tabular}{l}")
+    assert out.count("perp") == 2 * len(documents)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--csv"], "go with --csi"),
+        (["--latex"], "go with --csi"),
+        (["DATA"], "go with --csi"),
+        (["--csi", "--csv", "--json"], "exclude each other"),
+        (["--csi", "nowhere.csv"], "no file nowhere.csv"),
+    ],
+)
+def test_show_refuses_what_makes_no_sense(run, data, model, arguments, message):
+    code, out, err = run("show", model, *(data if a == "DATA" else a for a in arguments))
+    assert (code, out) == (2, "")
+    assert message in err
 
 
 def test_the_same_seed_writes_the_same_model(run, data, tmp_path):

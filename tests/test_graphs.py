@@ -1,10 +1,12 @@
 """What a CStree shows: labels, relations, axioms, entailment, minimal contexts, equivalence."""
 
 import pickle
+from io import StringIO
 from itertools import combinations, permutations, product
 
 import networkx as nx
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,8 +15,11 @@ from cslearn import LDAG, CStree, random_cstree
 from cslearn.data import Table
 from cslearn.datasets import chickenpox_model, dense_model, supplement_model
 from cslearn.errors import InputError, LimitError
+from cslearn.estimators import relation_table
 from cslearn.graphs import (
     CSIRelation,
+    RelationTable,
+    SupportedRelation,
     absorption,
     contraction,
     decomposition,
@@ -682,3 +687,81 @@ def test_equivalent_trees_may_have_different_context_graphs():
 def test_trees_of_other_variables_cannot_be_compared():
     with pytest.raises(InputError, match="same variables and states"):
         supplement_model().is_markov_equivalent(chickenpox_model())
+
+
+# ---------------------------------------------------------------- tables of relations
+AWKWARD = CSIRelation('<b>&"', "50%_a", {"c, d": "=\n🐟"})
+
+
+def test_a_table_shows_the_columns_that_there_are():
+    plain = RelationTable([CSIRelation("a", "b", {"s": 1}), AWKWARD])
+    assert plain.to_frame().columns.tolist() == ["relation", "in_words"]
+    full = RelationTable([SupportedRelation(plain[0].relation, 2.25, 1000.0, 0.9), SupportedRelation(AWKWARD, -1.0)])
+    assert full.to_frame().columns.tolist() == ["relation", "in_words", "log_bayes_factor", "rows", "probability"]
+    lines = str(full[:1]).splitlines()
+    assert lines == ["relation        log Bayes factor   rows  probability",
+                     "a _||_ b | s=1               2.2  1,000        0.900"]  # fmt: skip
+    assert len(full[1:]) == 1
+    assert full[1].n_rows is None
+    assert full == RelationTable(full)
+    assert hash(full) == hash(RelationTable(full))
+    assert full != plain
+    assert pickle.loads(pickle.dumps(full)) == full
+    assert str(RelationTable([])) == "relation"
+
+
+def test_a_table_as_csv_gives_relations_back():
+    states = {'<b>&"': (0, 1), "50%_a": (0, 1), "c, d": ("x", "=\n🐟"), "e": (0, 1)}
+    table = RelationTable(
+        [SupportedRelation(AWKWARD, 1.5, 10.0), SupportedRelation(CSIRelation("e", "50%_a"), 0.5, 20.0)]
+    )
+    frame = pd.read_csv(StringIO(table.to_csv()))
+    assert [CSIRelation.parse(text, states) for text in frame["relation"]] == [row.relation for row in table]
+    assert frame["log_bayes_factor"].tolist() == [1.5, 0.5]
+    assert frame["rows"].tolist() == [10, 20]
+
+
+def test_a_table_in_html_and_latex_does_no_harm():
+    table = RelationTable([SupportedRelation(AWKWARD, 1.5)])
+    html = table._repr_html_()
+    assert "<b>" not in html
+    assert "&lt;b&gt;&amp;" in html
+    tex = table.to_latex()
+    assert r"\text{\textless{}b\textgreater{}\&\textquotedbl{}}" in tex
+    assert r"\text{50\%\_a}" in tex
+    assert tex.splitlines()[0] == r"\begin{tabular}{lr}"
+
+
+def test_the_evidence_for_relations_compares_a_stage_with_its_best_split():
+    tree = chickenpox_model()
+    data = tree.sample(500, random_state=0)
+    scores = Scores(data, ess=2.0)
+    target = tree.csi_relations()[1]
+    table = relation_table(tree, data, ess=2.0, probabilities={target: 0.75})
+    assert table == relation_table(tree, scores, probabilities={target: 0.75})
+    factors = [row.log_bayes_factor for row in table]
+    assert factors == sorted(factors, reverse=True)
+    (row,) = [row for row in table if row.relation == target]
+    inside = data[data["exposed"] == "no"]
+    assert row.n_rows == len(inside)
+    assert row.probability == 0.75
+    splits = [
+        sum(scores.log_z("carrier", {"exposed": "no", v: x}) for x in tree.states[v])
+        for v in ("background", "diagnosis")
+    ]
+    assert row.log_bayes_factor == pytest.approx(scores.log_z("carrier", {"exposed": "no"}) - max(splits))
+    assert [other.probability for other in table if other is not row] == [None, None]
+
+
+def test_evidence_speaks_against_a_relation_that_is_false():
+    yesno = ("no", "yes")
+    false = CStree.from_contexts(
+        {"exposed": ["diagnosis=yes", "diagnosis=no"], "carrier": ["exposed=no", "exposed=yes, diagnosis=no",
+                                                                   "exposed=yes, diagnosis=yes"]},
+        states={"diagnosis": yesno, "exposed": yesno, "carrier": yesno},
+    )  # fmt: skip
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame({"diagnosis": rng.integers(0, 2, 1000), "exposed": rng.integers(0, 2, 1000)})
+    rows["carrier"] = rows["diagnosis"]  # whatever exposed is
+    (row,) = relation_table(false, rows.replace({0: "no", 1: "yes"}))
+    assert row.log_bayes_factor < -100

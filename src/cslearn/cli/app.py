@@ -219,16 +219,58 @@ def fit(
 
 
 @app.command()
-def show(model: ModelFile, json_output: Json = False) -> None:
+def show(
+    model: ModelFile,
+    data: Annotated[
+        Path | None, typer.Argument(metavar="DATA", help="A table, for the evidence for the relations of --csi.")
+    ] = None,
+    csi: Annotated[bool, typer.Option("--csi", help="Show the CSI relations alone, as a table.")] = False,
+    csv: Annotated[bool, typer.Option("--csv", help="With --csi: as CSV.")] = False,
+    latex: Annotated[bool, typer.Option("--latex", help="With --csi: as a LaTeX tabular.")] = False,
+    ess: Annotated[float, typer.Option("--ess", help="With DATA: equivalent sample size.")] = 5.0,
+    weights: Weights = None,
+    na_values: NaValues = None,
+    sep: Separator = None,
+    table_format: Format = None,
+    json_output: Json = False,
+) -> None:
     """Show a model: its order, parents, stages, probabilities and CSI relations."""
     from cslearn import CStree
     from cslearn.cli.text import model_document, print_model
 
+    if not csi and (csv or latex or data is not None):
+        raise InputError("a table of data, --csv and --latex go with --csi, which shows the CSI relations as a table")
+    if csv + latex + json_output > 1:
+        raise InputError("--csv, --latex and --json exclude each other: choose one")
     tree = CStree.load(model)
-    if json_output:
+    if csi:
+        options = {"sep": sep, "sample_weight": weights, "na_values": na_values, "table_format": table_format}
+        _show_relations(tree, data, ess, {name: value for name, value in options.items() if value is not None},
+                        "csv" if csv else "latex" if latex else "json" if json_output else "text")  # fmt: skip
+    elif json_output:
         print(json.dumps(model_document(tree)))
     else:
         print_model(tree)
+
+
+def _show_relations(tree: Any, data: Path | None, ess: float, options: dict[str, Any], form: str) -> None:
+    from cslearn.cli.text import print_relations, relation_documents
+    from cslearn.graphs import RelationTable
+
+    if data is None:
+        table = RelationTable(tree.csi_relations())
+    else:
+        from cslearn.estimators import relation_table
+
+        table = relation_table(tree, tree.encode(data, **options), ess=ess)
+    if form == "csv":
+        sys.stdout.write(table.to_csv())
+    elif form == "latex":
+        print(table.to_latex())
+    elif form == "json":
+        print(json.dumps(relation_documents(table)))
+    else:
+        print_relations(table)
 
 
 @app.command()

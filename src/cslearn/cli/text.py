@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from cslearn.data import Table
     from cslearn.estimators import CStreeLearner
     from cslearn.estimators.cost import Cost
+    from cslearn.graphs import RelationTable
 
 __all__ = [
     "fit_document",
@@ -26,10 +27,13 @@ __all__ = [
     "print_estimate",
     "print_fit",
     "print_model",
+    "print_relations",
     "print_score",
+    "relation_documents",
 ]
 
 SHOWN_RELATIONS = 10
+NO_RELATIONS = "No context-specific relations: every dependence holds in all contexts."
 
 
 def _console() -> Console:
@@ -41,16 +45,21 @@ def _say(console: Console, text: str = "") -> None:
 
 
 # ---------------------------------------------------------------- documents
+def relation_documents(table: RelationTable) -> list[dict[str, Any]]:
+    """Return the rows of a table of relations, with the evidence that there is."""
+    return [{str(name): value for name, value in row.items()} for row in table.to_frame().to_dict("records")]
+
+
 def model_document(tree: CStree) -> dict[str, Any]:
     """Return the structure of a model: order, parents, stages, relations."""
+    from cslearn.graphs import RelationTable
+
     return {
         "order": list(tree.order),
         "parents": {v: list(tree.parents[v]) for v in tree.order},
         "stages": {v: [dict(context) for context in tree.stagings[v]] for v in tree.order},
         "n_free_parameters": tree.n_free_parameters,
-        "csi_relations": [
-            {"relation": str(relation), "in_words": relation.in_words()} for relation in tree.csi_relations()
-        ],
+        "csi_relations": relation_documents(RelationTable(tree.csi_relations())),
     }
 
 
@@ -58,15 +67,7 @@ def fit_document(learner: CStreeLearner) -> dict[str, Any]:
     """Return what a fit found: the structure, the evidence for its relations, scores and timings."""
     return {
         **model_document(learner.cstree_),
-        "csi_relations": [
-            {
-                "relation": str(supported.relation),
-                "in_words": supported.relation.in_words(),
-                "log_bayes_factor": supported.log_bayes_factor,
-                "rows": supported.n_rows,
-            }
-            for supported in learner.relations_
-        ],
+        "csi_relations": relation_documents(learner.relations_),
         "log_order_score": learner.log_order_score_,
         "log_score": learner.log_score_,
         "moves": learner.n_iter_,
@@ -90,7 +91,7 @@ def _variables(tree: CStree) -> TextTable:
 def _print_relations(console: Console, learner: CStreeLearner) -> None:
     relations = learner.relations_
     if not relations:
-        _say(console, "No context-specific relations: every dependence holds in all contexts.")
+        _say(console, NO_RELATIONS)
         return
     shown = relations[:SHOWN_RELATIONS]
     more = f", the {len(shown)} with the strongest evidence" if len(relations) > len(shown) else ""
@@ -142,6 +143,12 @@ def print_model(tree: CStree) -> None:
         _say(console, "Where dependence vanishes:")
         for relation in relations:
             _say(console, f"  {relation.in_words()}")
+
+
+def print_relations(table: RelationTable) -> None:
+    """Print a table of CSI relations."""
+    console = _console()
+    _say(console, str(table) if len(table) else NO_RELATIONS)
 
 
 def print_demo(learner: CStreeLearner, truth: CStree, data: pd.DataFrame) -> None:

@@ -38,8 +38,8 @@ def relation_table(
     >>> tree = chickenpox_model()
     >>> print(relation_table(tree, tree.sample(2000, random_state=1)))
     relation                                             log Bayes factor   rows
+    carrier _||_ background | exposed=yes, diagnosis=no               3.0    527
     exposed _||_ background | diagnosis=yes                           2.8    588
-    carrier _||_ background | exposed=yes, diagnosis=no               2.0    522
     carrier _||_ background, diagnosis | exposed=no                   1.9  1,270
     """
     scores = data if isinstance(data, Scores) else Scores(tree.encode(data), ess=ess)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import partial
 from importlib.metadata import version
 from time import perf_counter
@@ -22,35 +22,15 @@ from cslearn.cstree import CStree
 from cslearn.cstree.parameters import Method
 from cslearn.data import Table, as_table
 from cslearn.errors import DataWarning, InputError
+from cslearn.estimators.evidence import relation_table
 from cslearn.estimators.search import greedy_search
-from cslearn.graphs import CSIRelation
 from cslearn.orders import OrderPosterior, Progress, order_problem, sample_chains
 from cslearn.orders.summary import summarise
 from cslearn.priors import Prior, get_prior
 from cslearn.scores import Scores
-from cslearn.stagings import Context
 from cslearn.stagings.counting import check_beta
 
-__all__ = ["CStreeLearner", "SupportedRelation"]
-
-
-@dataclass(frozen=True)
-class SupportedRelation:
-    """A CSI relation of a learned CStree with what the data say for it.
-
-    Attributes
-    ----------
-    relation : CSIRelation
-    log_bayes_factor : float
-        Natural log of the Bayes factor for the relation against splitting its stage on one of the variables that it
-        leaves out, the best of them.
-    n_rows : float
-        Number (or total weight) of the rows in the relation's context.
-    """
-
-    relation: CSIRelation
-    log_bayes_factor: float
-    n_rows: float
+__all__ = ["CStreeLearner"]
 
 
 class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -112,8 +92,9 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
     candidates_ : CandidateSets
     posterior_ : OrderPosterior
         The sampled orders.
-    relations_ : list of SupportedRelation
-        The CSI relations of the model with the evidence for them, strongest first.
+    relations_ : RelationTable
+        The CSI relations of the model with the evidence for them, strongest first: a sequence of
+        :class:`cslearn.graphs.SupportedRelation` that prints as a table.
     log_order_score_ : float
         Log of ``P(data, order)`` for the best order.
     log_score_ : float
@@ -266,7 +247,7 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
             self.cstree_ = CStree(
                 fitted.order, fitted.stagings, fitted.parameters, states=states, learning=self._record(table)
             )
-            self.relations_ = supported_relations(structure, scores)
+            self.relations_ = relation_table(structure, scores)
         self.n_features_in_ = table.p
         if has_names(X):
             self.feature_names_in_ = np.array(table.variables, dtype=object)
@@ -364,20 +345,6 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
                 DataWarning,
                 stacklevel=3,
             )
-
-
-def supported_relations(tree: CStree, scores: Scores) -> list[SupportedRelation]:
-    """Return the CSI relations of a CStree with the evidence for them, strongest first."""
-    found = []
-    for relation in tree.csi_relations():
-        whole = scores.log_z(relation.target, relation.context)
-        splits = []
-        for variable in relation.independent_of:
-            contexts = [Context({**relation.context, variable: state}) for state in tree.states[variable]]
-            splits.append(sum(scores.log_z(relation.target, context) for context in contexts))
-        rows = scores.n_rows(relation.context)
-        found.append(SupportedRelation(relation, whole - max(splits), rows))
-    return sorted(found, key=lambda supported: -supported.log_bayes_factor)
 
 
 def _check_size(table: Table) -> None:

@@ -12,11 +12,14 @@ from cslearn.graphs.axioms import (
 from cslearn.graphs.ldag import LDAG
 from cslearn.graphs.minimal_contexts import MinimalContexts
 from cslearn.graphs.relations import CSIRelation
+from cslearn.graphs.tables import RelationTable, SupportedRelation
 
 __all__ = [
     "LDAG",
     "CSIRelation",
     "MinimalContexts",
+    "RelationTable",
+    "SupportedRelation",
     "absorption",
     "contraction",
     "decomposition",

@@ -112,11 +112,9 @@ class RelationTable(Sequence[SupportedRelation]):
         headings, rows = self._cells(str)
         widths = [max(map(len, column)) for column in zip(headings, *rows, strict=True)]
         lines = []
-        for row in [headings, *rows]:
-            first, *numbers = (
-                cell.rjust(w) if k else cell.ljust(w) for k, (cell, w) in enumerate(zip(row, widths, strict=True))
-            )
-            lines.append("  ".join([first, *numbers]).rstrip())
+        for first, *numbers in [headings, *rows]:
+            right = [number.rjust(width) for number, width in zip(numbers, widths[1:], strict=True)]
+            lines.append("  ".join([first.ljust(widths[0]), *right]).rstrip())
         return "\n".join(lines)
 
     def to_frame(self) -> pd.DataFrame:

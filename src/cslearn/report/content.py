@@ -19,7 +19,6 @@ from cslearn.report.citing import citations
 if TYPE_CHECKING:
     from cslearn.cstree import CStree
     from cslearn.data import Table
-    from cslearn.graphs import CSIRelation
     from cslearn.stagings import Context
 
 __all__ = ["report_document"]
@@ -121,28 +120,19 @@ def _graph(tree: CStree, codes: _Codes) -> dict[str, Any]:
 
 
 def _relations(tree: CStree, codes: _Codes, table: Table | None, ess: float) -> list[dict[str, Any]]:
-    found: list[tuple[CSIRelation, dict[str, float]]]
-    if table is None:
-        found = [(relation, {}) for relation in tree.csi_relations()]
-    else:
-        from cslearn.estimators.learner import supported_relations
-        from cslearn.scores import Scores
+    from cslearn.estimators import relation_table
+    from cslearn.graphs import RelationTable
 
-        found = [
-            (
-                supported.relation,
-                {"factor": round(supported.log_bayes_factor, 3), "rows": _count(supported.n_rows)},
-            )
-            for supported in supported_relations(tree, Scores(table, ess=ess))
-        ]
+    found = RelationTable(tree.csi_relations()) if table is None else relation_table(tree, table, ess=ess)
     return [
         {
-            "target": codes.column[relation.target],
-            "independent_of": [codes.column[v] for v in relation.independent_of],
-            "context": codes.context(relation.context),
-            **evidence,
+            "target": codes.column[row.relation.target],
+            "independent_of": [codes.column[v] for v in row.relation.independent_of],
+            "context": codes.context(row.relation.context),
+            **({} if row.log_bayes_factor is None else {"factor": round(row.log_bayes_factor, 3)}),
+            **({} if row.n_rows is None else {"rows": _count(row.n_rows)}),
         }
-        for relation, evidence in found
+        for row in found
     ]
 
 

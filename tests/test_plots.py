@@ -37,6 +37,7 @@ from cslearn.plots import (
     plot_staged_tree,
     plot_trace,
 )
+from cslearn.plots import graph as graphs
 from cslearn.plots import layout as layouts
 from cslearn.plots._words import boxed, context_lines, keys, name_lines, one_line
 from cslearn.plots.export import dot_string, tex_string
@@ -173,11 +174,20 @@ def test_real_models(learn):
 
 
 def check_curves(ldag, figure):
-    """No edge of a picture runs through a node that it does not join."""
+    """No edge of a picture runs through a node that it does not join, or through the label of another edge."""
     boxes = [artist for artist in figure.findobj() if artist.get_label() == "_node box"]
     sizes = {v: (box.get_width(), box.get_height()) for v, box in zip(ldag.graph, boxes, strict=True)}
-    layout = layered_layout(ldag.graph, sizes)
-    check_layout(layout, ldag.graph, {})
+    drawn = labels_in_context(ldag, Context())
+    look = graphs._label_look(drawn, ldag.states, "auto")
+    labels = {edge: look.size(graphs.figures(), edge) for edge in drawn if edge in look.text}
+    layout = layered_layout(ldag.graph, sizes, labels)
+    check_layout(layout, ldag.graph, labels)
+    # The layout that was checked is the one that was drawn, but for where the picture begins.
+    shifts = {
+        (round(box.get_x() + box.get_width() / 2 - x, 3), round(box.get_y() + box.get_height() / 2 - y, 3))
+        for box, (x, y) in zip(boxes, (layout.positions[v] for v in ldag.graph), strict=True)
+    }
+    assert max(x for x, _ in shifts) - min(x for x, _ in shifts) < 0.01 and {abs(y) for _, y in shifts} == {0.0}
 
 
 def test_labels_go_to_a_legend_when_they_are_many_or_long():

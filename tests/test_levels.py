@@ -130,3 +130,20 @@ def test_stage_probabilities_equal_enumeration(level, prior, seed, scale):
     # Every outcome is in one stage.
     shares = sum(p.sum() / prod(cards[v] for v in variables) for variables, p in found.items())
     assert isclose(shares, 1.0, rel_tol=1e-9)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    level=st.sampled_from(LEVELS),
+    prior=st.sampled_from(list(PRIORS)),
+    seed=st.integers(0, 2**32 - 1),
+    scale=st.sampled_from([0.0, 1.0, 10.0]),
+)
+def test_unused_probabilities_equal_enumeration(level, prior, seed, scale):
+    cards, beta = level
+    scores = random_scores(cards, beta, np.random.default_rng(seed), scale)
+    values = enumerated(cards, beta, scores, prior)
+    total = naive.log_sum(v for v, _ in values)
+    expected = [sum(exp(v - total) for v, s in values if not any(k in c for c in s)) for k in range(len(cards))]
+    found = level_weights(cards, beta, scores, prior).unused_probabilities()
+    np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-10)

@@ -164,6 +164,31 @@ class ExactOrders:
         draw_orders(self._scored, self._ahead, rng.random((size, self.p)), found)
         return found
 
+    def log_sum_over_orders(self, values: Sequence[Floats]) -> Floats:
+        """Return the log of the sum over all allowed orders of products of other scores, many at a time.
+
+        Parameters
+        ----------
+        values : sequence of ndarray, shape (levels, n)
+            For each variable, by subsets of its candidates, in place of the log local order scores.
+
+        Returns
+        -------
+        ndarray, shape (n,)
+        """
+        orders = self._scored
+        below = (1 << orders.half) - 1
+        ahead = [np.zeros(values[0].shape[1])]
+        for members in range(1, 1 << self.p):
+            terms = []
+            for i in range(self.p):
+                rest = members & ~(1 << i)
+                if members >> i & 1 and not orders.needed[i] & ~rest:
+                    level = orders.lower[i, rest & below] | orders.upper[i, rest >> orders.half]
+                    terms.append(ahead[rest] + values[i][level])
+            ahead.append(np.logaddexp.reduce(terms) if terms else np.full(len(ahead[0]), -np.inf))
+        return ahead[-1]
+
     def log_score(self, order: NDArray[np.integer]) -> float:
         """Return the log of ``P(data, order)``."""
         total = -lgamma(self.p + 1)

@@ -300,6 +300,41 @@ class LevelWeights:
         self._collect(found, passing[beta], beta)
         return found
 
+    def unused_probabilities(self) -> Floats:
+        """Return for each variable the probability that no stage of a staging drawn with these weights holds it.
+
+        It is the sum over the stagings of the other variables, with the same weights, as a share of the whole.
+        O(m^2 d) for a context bound of two, and m times the cost of a sum beyond.
+        """
+        if not self.beta or not self.size:
+            return np.ones(self.size)
+        if self.beta == 2 and self.size > 1:
+            rest = self._sums_without_one()
+        else:
+            rest = np.empty(self.size)
+            for j in range(self.size):
+                others = np.delete(np.arange(self.size), j)
+                pick = [others, np.arange(self.stages[1].shape[1] if self.beta > 1 else 1)] * self.beta
+                stages = [s[np.ix_(*pick[: s.ndim])] if s.ndim else s for s in map(np.asarray, self.stages)]
+                assert self.deepest is not None
+                deepest = self.deepest[np.ix_(*pick[: self.deepest.ndim])]
+                rest[j] = LevelWeights(self.cards[others], stages, deepest, self.splits).log_sum()
+        return np.clip(np.exp(rest - self.log_sum()), 0.0, 1.0)
+
+    def _sums_without_one(self) -> Floats:
+        """Return the log sums without each variable, for a context bound of two: sums over all but one term."""
+        _, products = self._sums
+        (root, pair), (below,) = self.splits
+        brackets = np.logaddexp(self.stages[1][..., None], log(below) + _all_but_one(products[1][0]))
+        of_roots = log(root) + _forget_diagonal(self._over_states(brackets, 1))
+        positive = np.logaddexp(float(self.stages[0]), log_sum_exp_axis(of_roots, axis=0))
+        if not pair:
+            return positive
+        pairs = log(abs(pair) / 2) + log_sum_exp_axis(_forget_diagonal(_all_but_one(products[0][1])), axis=0)
+        if pair > 0:
+            return np.logaddexp(positive, pairs)
+        return positive + np.log1p(-np.exp(pairs - positive))
+
     def _collect(self, found: dict[tuple[int, ...], Floats], probabilities: Floats, t: int) -> None:
         """Add up the probabilities of contexts of `t` variables over the orders in which they were built up."""
         if t == 0:
@@ -313,6 +348,20 @@ class LevelWeights:
             ascending = tuple(sorted(variables))
             values = probabilities[index].transpose([variables.index(k) for k in ascending])
             found[ascending] = found[ascending] + values if ascending in found else values.copy()
+
+
+def _all_but_one(values: Floats) -> Floats:
+    """Return the logs of the sums over the last axis without each of its entries, by sums from both ends."""
+    nothing = np.full((*values.shape[:-1], 1), -inf)
+    ahead = np.concatenate([nothing, np.logaddexp.accumulate(values, axis=-1)[..., :-1]], axis=-1)
+    behind = np.concatenate([np.logaddexp.accumulate(values[..., ::-1], axis=-1)[..., -2::-1], nothing], axis=-1)
+    return np.logaddexp(ahead, behind)
+
+
+def _forget_diagonal(values: Floats) -> Floats:
+    everyone = np.arange(len(values))
+    values[everyone, everyone] = -inf
+    return values
 
 
 @cache

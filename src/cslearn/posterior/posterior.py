@@ -1,0 +1,502 @@
+"""The posterior over CStrees, from drawn orders or from all of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import lgamma, log
+from typing import TYPE_CHECKING, Any, Literal
+
+import networkx as nx
+import numpy as np
+from numpy.typing import NDArray
+
+from cslearn._numerics import RandomState, as_generator, log_sum_exp_axis
+from cslearn.counts import stage_counts
+from cslearn.cstree import CStree
+from cslearn.data import Table, as_table
+from cslearn.errors import InputError
+from cslearn.orders import Chain, ExactOrders, OrderPosterior
+from cslearn.posterior.levels import Level, Levels, draw_levels, exact_levels
+from cslearn.scores import Scores
+from cslearn.stagings import Context, Staging
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from cslearn.plots._figure import Picture
+
+__all__ = ["CStreePosterior"]
+
+Floats = NDArray[np.float64]
+
+# Orders that closed forms are averaged over, unless more or fewer are asked for.
+N_ORDERS = 200
+EXACT_DRAWS = 2000
+# Levels up to which predictions are averaged over all orders.
+EXACT_LEVELS = 2500
+
+
+@dataclass(frozen=True, repr=False)
+class CStreePosterior(OrderPosterior):
+    """The posterior over CStrees given data.
+
+    Given an order, sums over all stagings are in closed form. So what is said here of edges, stages and predictions is
+    averaged over the orders that were drawn, or exactly over all of them where the search was exact, and never over
+    drawn stagings, except where it is said.
+
+    Parameters
+    ----------
+    variables, chains, settings
+        As in :class:`cslearn.orders.OrderPosterior`.
+    scores : Scores
+        The scores of the data.
+    exact : ExactOrders, optional
+        The posterior over all orders; the chains are then independent draws from it.
+
+    Examples
+    --------
+    >>> from cslearn import CStreeLearner
+    >>> from cslearn.datasets import chickenpox_model
+    >>> data = chickenpox_model().sample(1000, random_state=0)
+    >>> posterior = CStreeLearner(search="exact").fit(data).posterior_
+    >>> posterior.edge_probabilities().loc["exposed", "carrier"].round(2)
+    np.float64(0.5)
+    >>> posterior.edge_probabilities(directed=False).loc["exposed", "carrier"].round(2)
+    np.float64(1.0)
+    """
+
+    scores: Scores | None = field(default=None, kw_only=True)
+    exact: ExactOrders | None = field(default=None, kw_only=True)
+
+    @classmethod
+    def of_exact(cls, exact: ExactOrders, random_state: RandomState = None, **settings: Any) -> CStreePosterior:
+        """Return the posterior of an exact search, with independent draws of orders."""
+        orders = exact.draw(EXACT_DRAWS, as_generator(random_state))
+        log_scores = np.array([exact.log_score(order) for order in orders])
+        best_order, best = exact.best_order()
+        chain = Chain(orders, log_scores, log_scores, best_order, best, len(orders), float(log_scores[0]))
+        scores = exact.subsets.scores
+        return cls(scores.table.variables, [chain], settings, scores=scores, exact=exact)
+
+    # ------------------------------------------------------------------ orders
+    def precedence(self) -> pd.DataFrame:
+        """Return the probability that the variable of the row comes before that of the column."""
+        return super().precedence() if self.exact is None else self._frame(self.exact.precedence)
+
+    @property
+    def converged(self) -> bool:
+        """Whether there is no reason to doubt the draws; an exact search gives none."""
+        return self.exact is not None or super().converged
+
+    @property
+    def log_evidence(self) -> float:
+        """Log of ``P(data)``, summed over all orders and stagings; only after an exact search."""
+        if self.exact is None:
+            raise InputError("the evidence is known after an exact search only: fit with search='exact'")
+        return self.exact.log_evidence
+
+    # ------------------------------------------------------------------ levels
+    @property
+    def _scores(self) -> Scores:
+        if self.scores is None:
+            raise InputError("these are orders without the data they were learned from: use `posterior_` of a learner")
+        return self.scores
+
+    @cached_property
+    def _levels(self) -> Levels:
+        return Levels(self._scores)
+
+    def _probable_levels(self, i: int, n_orders: int | None) -> dict[Level, float]:
+        """Return the levels of a variable with their probabilities."""
+        if self.exact is not None:
+            return exact_levels(self.exact, i)
+        drawn = Counter(self._drawn_levels(n_orders)[i])
+        total = sum(drawn.values())
+        return {level: number / total for level, number in drawn.items()}
+
+    def _drawn_levels(self, n_orders: int | None) -> list[list[Level]]:
+        return draw_levels(self._scores, self._some_orders(n_orders))
+
+    def _some_orders(self, n_orders: int | None) -> NDArray[np.int32]:
+        """Return `n_orders` of the draws, evenly spread over the chains; all of them if there are fewer."""
+        wanted = N_ORDERS if n_orders is None else n_orders
+        if wanted < 1:
+            raise InputError(f"n_orders is a whole number, at least 1, not {n_orders!r}")
+        orders = self.orders
+        return orders[np.unique(np.linspace(0, len(orders) - 1, min(wanted, len(orders))).astype(int))]
+
+    def _column(self, variable: str) -> int:
+        if variable not in self._scores.index:
+            raise InputError(f"there is no variable {variable!r}; there are {', '.join(self.variables)}")
+        return self._scores.index[variable]
+
+    # ------------------------------------------------------------------ edges
+    def edge_probabilities(self, directed: bool = True, *, n_orders: int | None = None) -> pd.DataFrame:
+        """Return how probable it is that one variable is a context variable of another.
+
+        Parameters
+        ----------
+        directed : bool
+            True: that the variable of the row is a context variable, in at least one stage, of that of the column.
+            False: that one of the two is a context variable of the other.
+        n_orders : int, optional
+            Orders to average over; not needed after an exact search.
+
+        Returns
+        -------
+        DataFrame
+            With the variables as index (from) and columns (to).
+        """
+        found = np.zeros((len(self.variables),) * 2)
+        if self.exact is not None:
+            found = self.exact.context_probabilities
+        else:
+            for i in range(len(self.variables)):
+                for level, probability in self._probable_levels(i, n_orders).items():
+                    found[:, i] += probability * self._levels.used(i, level)
+        return self._frame(found if directed else found + found.T)
+
+    def edge_draws(self, n_orders: int | None = None) -> Floats:
+        """Return the edge probabilities given each of the drawn orders, shape (orders, p, p), from row to column."""
+        levels = self._drawn_levels(n_orders)
+        columns = [[self._levels.used(i, level) for level in levels[i]] for i in range(len(self.variables))]
+        return np.moveaxis(np.array(columns), 0, 2)
+
+    def graph(self, threshold: float = 0.5, *, n_orders: int | None = None) -> nx.DiGraph:
+        """Return the graph of the edges that are more probable than a threshold.
+
+        Above one half no edge stands in both directions; a longer cycle is possible, though hardly met.
+        """
+        if not 0 <= threshold < 1:
+            raise InputError(f"the threshold is a probability below 1, not {threshold!r}")
+        values = self.edge_probabilities(n_orders=n_orders).to_numpy()
+        graph = nx.DiGraph()
+        graph.add_nodes_from(self.variables)
+        for parent, child in np.argwhere(values > threshold).tolist():
+            graph.add_edge(self.variables[parent], self.variables[child], probability=float(values[parent, child]))
+        return graph
+
+    def plot_edge_probabilities(self, directed: bool = True) -> Picture:
+        """Draw :meth:`edge_probabilities` as a heat map: see :func:`cslearn.plots.plot_edge_probabilities`."""
+        from cslearn.plots import plot_edge_probabilities
+
+        return plot_edge_probabilities(self.edge_probabilities(directed))
+
+    # ------------------------------------------------------------------ stages
+    def stage_probability(self, variable: str, context: Mapping[str, Any], *, n_orders: int | None = None) -> float:
+        """Return the probability that a context is a stage of a variable.
+
+        Parameters
+        ----------
+        variable : str
+        context : mapping of variable to state
+        n_orders : int, optional
+            Orders to average over; not needed after an exact search.
+        """
+        i, context = self._column(variable), Context(context)
+        pairs = sorted(self._coded(v, state) for v, state in context.items())
+        columns, states = tuple(c for c, _ in pairs), tuple(x for _, x in pairs)
+        total = 0.0
+        for level, probability in self._probable_levels(i, n_orders).items():
+            stages = self._levels.stages(i, level)
+            if columns in stages:
+                total += probability * float(stages[columns][states])
+        return min(max(total, 0.0), 1.0)
+
+    def n_stages(self, *, n_orders: int | None = None) -> pd.Series:
+        """Return the expected number of stages of each variable."""
+        import pandas as pd
+
+        expected = [
+            sum(
+                probability * sum(float(stages.sum()) for stages in self._levels.stages(i, level).values())
+                for level, probability in self._probable_levels(i, n_orders).items()
+            )
+            for i in range(len(self.variables))
+        ]
+        return pd.Series(expected, index=list(self.variables), name="stages")
+
+    def _coded(self, variable: str, state: Any) -> tuple[int, int]:
+        column = self._column(variable)
+        states = self._scores.table.states[column]
+        if state not in states:
+            raise InputError(f"{variable!r} has no state {state!r}; it has {', '.join(map(str, states))}")
+        return column, states.index(state)
+
+    # ------------------------------------------------------------------ prediction
+    def log_prob(self, data: Any, *, n_orders: int | None = None) -> Floats:
+        """Return the log-probability of every row, averaged over stagings, parameters and orders.
+
+        Given an order the average over all stagings and parameters is exact. Over orders it is taken by the draws, or
+        exactly after an exact search with few variables (about nine).
+
+        Parameters
+        ----------
+        data : Table, frame, array, path or whatever :func:`cslearn.data.as_table` reads
+        n_orders : int, optional
+            Draws of orders to average over; by default all orders where that is feasible, otherwise 200 draws.
+
+        Returns
+        -------
+        ndarray, shape (n,)
+        """
+        return self._log_prob(self._encoded(data).codes, n_orders)
+
+    def _log_prob(self, codes: NDArray[np.integer], n_orders: int | None) -> Floats:
+        rows, inverse = np.unique(codes, axis=0, return_inverse=True)
+        if n_orders is None and self.exact is not None and sum(map(len, self.exact.subsets.local)) <= EXACT_LEVELS:
+            return self._exact_log_prob(self.exact, rows)[inverse.reshape(-1)]
+        levels = self._drawn_levels(n_orders)
+        n_draws = len(levels[0])
+        by_order = np.zeros((n_draws, len(rows)))
+        for i, of_variable in enumerate(levels):
+            kept: dict[Level, Floats] = {}
+            for draw, level in enumerate(of_variable):
+                if level not in kept:
+                    kept[level] = np.log(self._levels.predictive(i, level, rows))
+                by_order[draw] += kept[level]
+        return (log_sum_exp_axis(by_order, axis=0) - log(n_draws))[inverse.reshape(-1)]
+
+    def _exact_log_prob(self, exact: ExactOrders, rows: NDArray[np.integer]) -> Floats:
+        """Average over all orders: the sum over them with the local scores times the predictions, as a share."""
+        p = len(self.variables)
+        candidates = self._scores.candidates
+        changed = []
+        for i, local in enumerate(exact.subsets.local):
+            levels = [tuple(k for k in range(len(candidates[i])) if s >> k & 1) for s in range(len(local))]
+            of_rows = np.array([self._levels.predictive(i, level, rows) for level in levels])
+            changed.append(np.log(of_rows) + local[:, None])
+        return exact.log_sum_over_orders(changed) - (exact.log_evidence + lgamma(p + 1))
+
+    def predict_proba(self, data: Any, target: str, *, n_orders: int | None = None) -> pd.DataFrame:
+        """Return the probabilities of the states of one variable given all others, averaged as in :meth:`log_prob`.
+
+        Parameters
+        ----------
+        data : frame or whatever :func:`cslearn.data.as_table` reads
+            With all variables but the target; a column of the target is not looked at.
+        target : str
+        n_orders : int, optional
+
+        Returns
+        -------
+        DataFrame
+            A row for each row of the data, a column for each state of the target.
+        """
+        import pandas as pd
+
+        i = self._column(target)
+        states = self._scores.table.states[i]
+        frame = data.to_frame() if isinstance(data, Table) else pd.DataFrame(data)
+        filled = frame.assign(**{target: pd.Series([states[0]] * len(frame), index=frame.index, dtype=object)})
+        codes = np.array(self._encoded(filled).codes)
+        by_state = []
+        for code in range(len(states)):
+            codes[:, i] = code
+            by_state.append(self._log_prob(codes, n_orders))
+        weights = np.array(by_state).T
+        weights = np.exp(weights - weights.max(axis=1, keepdims=True))
+        return pd.DataFrame(weights / weights.sum(axis=1, keepdims=True), columns=list(states), index=frame.index)
+
+    def predict(self, data: Any, target: str, *, n_orders: int | None = None) -> pd.Series:
+        """Return the most probable state of one variable given all others, for each row."""
+        return self.predict_proba(data, target, n_orders=n_orders).idxmax(axis=1).rename(target)
+
+    def _encoded(self, data: Any) -> Table:
+        table = self._scores.table
+        states = dict(zip(table.variables, table.states, strict=True))
+        return as_table(data, variables=table.variables, states=states)
+
+    def query(
+        self,
+        targets: Sequence[str] | str,
+        evidence: Mapping[str, Any] | None = None,
+        *,
+        interval: float = 0.95,
+        n_draws: int = N_ORDERS,
+        random_state: RandomState = 0,
+    ) -> pd.DataFrame:
+        """Return the posterior mean and a credible interval of each probability of a query.
+
+        The query is asked of CStrees drawn from the joint posterior of order, stagings and parameters.
+
+        Parameters
+        ----------
+        targets, evidence
+            As in :meth:`cslearn.CStree.query`.
+        interval : float
+            Posterior probability of the interval, with equal tails.
+        n_draws : int
+            CStrees that are drawn.
+        random_state : int, Generator or None
+
+        Returns
+        -------
+        DataFrame
+            Columns ``mean``, ``lower`` and ``upper``, and a row for each outcome of the targets.
+        """
+        import pandas as pd
+
+        if not 0 < interval < 1:
+            raise InputError(f"interval is a probability between 0 and 1, not {interval!r}")
+        names = [targets] if isinstance(targets, str) else list(targets)
+        trees = self.sample(n_draws, random_state=random_state)
+        answers = [tree.query(names, evidence=evidence) for tree in trees]
+        values = np.array([np.asarray(answer) for answer in answers])
+        tails = [(1 - interval) / 2, (1 + interval) / 2]
+        lower, upper = np.quantile(values, tails, axis=0)
+        return pd.DataFrame({"mean": values.mean(axis=0), "lower": lower, "upper": upper}, index=answers[0].index)
+
+    # ------------------------------------------------------------------ draws and point estimates
+    def sample(
+        self, n: int, *, parameters: Literal["draw", "mean"] = "draw", random_state: RandomState = None
+    ) -> list[CStree]:
+        """Draw CStrees from the posterior.
+
+        Parameters
+        ----------
+        n : int
+        parameters : {"draw", "mean"}
+            Draw the parameters from their Dirichlet distributions, or take their posterior means.
+        random_state : int, Generator or None
+
+        Returns
+        -------
+        list of CStree
+            Each with one of the drawn orders, and stagings drawn exactly given the order.
+
+        Examples
+        --------
+        >>> from cslearn import CStreeLearner
+        >>> from cslearn.datasets import chickenpox_model
+        >>> data = chickenpox_model().sample(1000, random_state=0)
+        >>> posterior = CStreeLearner(search="exact").fit(data).posterior_
+        >>> [tree.n_stages for tree in posterior.sample(3, random_state=0)]
+        [8, 9, 8]
+        """
+        rng = as_generator(random_state)
+        orders = self.orders[rng.integers(len(self.orders), size=n)]
+        return [self._draw_tree(order, parameters, rng) for order in orders]
+
+    def _draw_tree(self, order: NDArray[np.integer], parameters: str, rng: np.random.Generator) -> CStree:
+        table, scores = self._scores.table, self._scores
+        names = self.order_names(order)
+        stagings, values = {}, {}
+        for t, name in enumerate(names):
+            i = scores.index[name]
+            before = set(order[:t].tolist())
+            level = [k for k, c in enumerate(scores.candidates[i]) if int(c) in before]
+            columns = scores.candidates[i][level]
+            coded = [
+                [(int(columns[k]), x) for k, x in pairs]
+                for pairs in scores.level_weights(i, np.array(level, dtype=np.intp)).draw(rng)
+            ]
+            scope = {v: table.states[scores.index[v]] for v in names[:t]}
+            contexts = [Context((table.variables[c], table.states[c][x]) for c, x in pairs) for pairs in coded]
+            stagings[name] = Staging.trusted(scope, contexts)
+            a_stage = [scores.ess / np.prod([table.cards[c] for c, _ in pairs], initial=1) for pairs in coded]
+            counts = dict(zip(contexts, stage_counts(table, i, coded), strict=True))
+            shares = dict(zip(contexts, a_stage, strict=True))
+            rows = []
+            for context in stagings[name]:
+                alpha = counts[context] + shares[context] / table.cards[i]
+                rows.append(rng.dirichlet(alpha) if parameters == "draw" else alpha / alpha.sum())
+            values[name] = np.array(rows)
+        states = dict(zip(table.variables, table.states, strict=True))
+        return CStree(names, stagings, values, states=states)
+
+    def point_estimate(
+        self,
+        kind: Literal["best", "hamming", "divergence"] = "best",
+        *,
+        n_draws: int = N_ORDERS,
+        random_state: RandomState = 0,
+    ) -> CStree:
+        """Return one CStree that stands for the posterior.
+
+        Parameters
+        ----------
+        kind : {"best", "hamming", "divergence"}
+            Among CStrees drawn from the posterior and the best stagings of the drawn orders, the one with the largest
+            posterior probability; the one with the smallest expected number of edges that differ from the truth's; or
+            the one with the smallest expected divergence from the truth, as judged on rows drawn from the averaged
+            prediction.
+        n_draws : int
+        random_state : int, Generator or None
+        """
+        rng = as_generator(random_state)
+        trees = [*self._best_trees(n_draws), *self.sample(n_draws, parameters="mean", random_state=rng)]
+        if kind == "best":
+            return max(trees, key=self._scores.cstree_score)
+        if kind == "hamming":
+            chances = self.edge_probabilities().to_numpy()
+            return min(trees, key=lambda tree: self._expected_distance(tree, chances))
+        if kind == "divergence":
+            rows = [tree.sample_table(20, random_state=rng) for tree in trees[-n_draws:]]
+            table = self._scores.table
+            codes = np.concatenate([self._encoded(one.to_frame()).codes for one in rows])
+            test = Table(codes, table.variables, table.states)
+            return max(trees, key=lambda tree: float(tree.log_prob(test).mean()))
+        raise InputError(f"there is no point estimate {kind!r}; choose 'best', 'hamming' or 'divergence'")
+
+    def _best_trees(self, n_orders: int) -> Iterable[CStree]:
+        table = self._scores.table
+        states = dict(zip(table.variables, table.states, strict=True))
+        for order in np.unique(self._some_orders(n_orders), axis=0):
+            names = self.order_names(order)
+            stagings = {v: self._scores.best_staging(v, names[:t])[1] for t, v in enumerate(names)}
+            yield CStree(names, stagings, states=states).fit_parameters(table, ess=self._scores.ess)
+
+    def _expected_distance(self, tree: CStree, chances: Floats) -> float:
+        """Return the expected number of directed edges in which the DAG of a CStree differs from the truth's."""
+        has = nx.to_numpy_array(tree.to_dag(), nodelist=list(self.variables)) > 0
+        return float(np.where(has, 1 - chances, chances).sum())
+
+    def parameter_intervals(self, tree: CStree, interval: float = 0.95) -> pd.DataFrame:
+        """Return posterior means and credible intervals of the parameters of a CStree, given its structure.
+
+        Parameters
+        ----------
+        tree : CStree
+        interval : float
+            Posterior probability of the intervals, with equal tails.
+
+        Returns
+        -------
+        DataFrame
+            Columns ``variable``, ``context``, ``state``, ``rows``, ``mean``, ``lower``, ``upper``.
+        """
+        import pandas as pd
+        from scipy.stats import beta
+
+        if not 0 < interval < 1:
+            raise InputError(f"interval is a probability between 0 and 1, not {interval!r}")
+        table, found = self._scores.table, []
+        for name in tree.order:
+            i = self._column(name)
+            contexts = list(tree.stagings[name])
+            coded = [[self._coded(v, state) for v, state in context.items()] for context in contexts]
+            counts = stage_counts(table, i, coded)
+            for context, pairs, row in zip(contexts, coded, counts, strict=True):
+                cell = self._scores.ess / np.prod([table.cards[c] for c, _ in pairs], initial=1) / table.cards[i]
+                alpha = row + cell
+                rest = alpha.sum() - alpha
+                lower, upper = beta.ppf((1 - interval) / 2, alpha, rest), beta.ppf((1 + interval) / 2, alpha, rest)
+                for code, state in enumerate(table.states[i]):
+                    mean = alpha[code] / alpha.sum()
+                    found.append((name, str(context), state, row.sum(), mean, lower[code], upper[code]))
+        columns = ["variable", "context", "state", "rows", "mean", "lower", "upper"]
+        return pd.DataFrame(found, columns=columns)
+
+    def _frame(self, values: Floats) -> pd.DataFrame:
+        import pandas as pd
+
+        return pd.DataFrame(values, index=list(self.variables), columns=list(self.variables))
+
+    def __repr__(self) -> str:
+        draws, p = self.orders.shape
+        how = "exact" if self.exact is not None else f"{len(self.chains)} chains"
+        return f"CStreePosterior({how}, {draws} draws of {p} variables)"

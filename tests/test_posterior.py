@@ -1,237 +1,162 @@
-"""Edges, stages, predictions and draws of the posterior over CStrees, against enumeration."""
+"""The order posterior: its diagnostics, frames and files."""
 
-from collections import Counter
-from itertools import permutations, product
-from math import exp, factorial, isclose, log
-
-import networkx as nx
 import numpy as np
-import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from scipy.stats import beta as beta_distribution
-from scipy.stats import chisquare
 
-import naive
 from cslearn.data import Table
-from cslearn.errors import InputError
-from cslearn.orders import Chain, ExactOrders, SubsetScores
-from cslearn.posterior import CStreePosterior
-from cslearn.posterior.levels import Levels
+from cslearn.errors import CslearnError, FileError, MissingExtraError
+from cslearn.orders import OrderPosterior, effective_sample_size, order_problem, r_hat, sample_chains
 from cslearn.scores import Scores
-from problems import random_table, rows_of, tables
+from problems import random_table
 
-PRIORS = ("uniform", "sparse", "tree")
-
-
-def with_row(table, row):
-    """The table with one row more."""
-    weights = None if table.weights is None else np.append(table.weights, 1.0)
-    return Table(np.vstack([table.codes, row]), table.variables, table.states, weights)
+NAMES = ('<b>&"', "größe", "🙂", "1")
 
 
-def exact_posterior(table, seed=0, **options):
-    return CStreePosterior.of_exact(ExactOrders(SubsetScores(Scores(table, **options))), seed)
+def posterior_of(n_chains=3, settings=None, **options):
+    table = random_table([2, 3, 2, 2], 60, np.random.default_rng(1))
+    table = Table(table.codes, NAMES, table.states, table.weights)
+    chains, _ = sample_chains(order_problem(Scores(table)), n_chains=n_chains, random_state=0, **options)
+    return OrderPosterior(NAMES, chains, settings or {})
 
 
-def all_orders(table, **options):
-    """A posterior whose draws are all orders, each as often as its probability times a large number says."""
-    scores = Scores(table, **options)
-    orders = np.array(list(permutations(range(table.p))), dtype=np.int32)
-    log_scores = np.array([scores.order_score([table.variables[i] for i in o]) for o in orders])
-    times = np.round(np.exp(log_scores - log_scores.max()) * 200).astype(int)
-    chain = Chain(np.repeat(orders, times, axis=0), np.repeat(log_scores, times), log_scores, orders[0], 0.0, 1, 0.0)
-    return CStreePosterior(table.variables, [chain], scores=scores)
+def test_the_diagnostics_are_those_of_each_quantity():
+    posterior = posterior_of(n_iter=800)
+    frame = posterior.diagnostics()
+    assert frame["quantity"].tolist()[:3] == ["log score", '<b>&" before größe', '<b>&" before 🙂']
+    assert len(frame) == 1 + 6
+    scores = np.stack([chain.log_scores for chain in posterior.chains])
+    assert (frame["r_hat"][0], frame["ess"][0]) == (r_hat(scores), effective_sample_size(scores))
+    before = np.array([[list(o).index(1) < list(o).index(3) for o in chain.orders] for chain in posterior.chains])
+    row = frame.set_index("quantity").loc["größe before 1"]
+    assert row["mean"] == pytest.approx(posterior.precedence().loc["größe", "1"])
+    assert row["ess"] == pytest.approx(effective_sample_size(before))
+    assert row["r_hat"] == pytest.approx(r_hat(before))
 
 
-# ------------------------------------------------------------------ prediction
-@settings(max_examples=60, deadline=None)
-@given(table=tables(min_p=2, max_p=4), beta=st.integers(0, 3), prior=st.sampled_from(PRIORS), data=st.data())
-def test_the_averaged_prediction_is_the_ratio_of_the_scores_with_and_without_the_row(table, beta, prior, data):
-    row = [data.draw(st.integers(0, d - 1)) for d in table.cards]
-    i = data.draw(st.integers(0, table.p - 1))
-    before = data.draw(st.sets(st.sampled_from([v for v in range(table.p) if v != i])))
-    scores = Scores(table, beta=beta, prior=prior, ess=1.5)
-    level = tuple(k for k, c in enumerate(scores.candidates[i]) if int(c) in before)
-    found = Levels(scores).predictive(i, level, np.array([row]))
-    names = [table.variables[v] for v in before]
-    more = Scores(with_row(table, row), beta=beta, prior=prior, ess=1.5)
-    ratio = more.local_order_score(table.variables[i], names) - scores.local_order_score(table.variables[i], names)
-    assert isclose(found[0], exp(ratio), rel_tol=1e-8)
+def test_long_chains_converge_and_short_ones_do_not():
+    assert posterior_of(n_iter=5000).converged
+    short = posterior_of(n_iter=30)
+    assert not short.converged
+    assert "should be at least 300" in short.verdict.reason
 
 
-@pytest.mark.parametrize("prior", PRIORS)
-def test_the_averaged_probability_of_rows_is_the_ratio_of_evidences(prior):
-    table = random_table([2, 3, 2, 2], 30, np.random.default_rng(3))
-    posterior = exact_posterior(table, prior=prior)
-    rows = [[0, 0, 0, 0], [1, 2, 0, 1], [0, 1, 1, 0]]
-    expected = [
-        exact_posterior(with_row(table, row), prior=prior).log_evidence - posterior.log_evidence for row in rows
-    ]
-    frame = pd.DataFrame(rows, columns=table.variables)
-    np.testing.assert_allclose(posterior.log_prob(frame), expected, atol=1e-8)
-    np.testing.assert_allclose(posterior.log_prob(frame, n_orders=2000), expected, atol=0.05)
-    # One order alone is not enough: the test can fail.
-    assert abs(posterior.log_prob(frame, n_orders=1) - expected).max() > 0.05
+def test_many_variables_are_diagnosed_by_some_of_their_pairs(monkeypatch):
+    monkeypatch.setattr("cslearn.orders.posterior.MAX_PAIRS", 4)
+    monkeypatch.setattr("cslearn.orders.posterior.PAIRS_AT_ONCE", 3)
+    posterior = posterior_of(n_iter=100)
+    quantities = posterior.diagnostics()["quantity"].tolist()
+    assert len(set(quantities)) == 5
+    assert quantities == posterior.diagnostics()["quantity"].tolist()
 
 
-def test_the_averaged_probabilities_of_all_outcomes_sum_to_one():
-    table = random_table([2, 3, 2], 25, np.random.default_rng(1))
-    outcomes = pd.DataFrame(list(product(range(2), range(3), range(2))), columns=table.variables)
-    for posterior in (exact_posterior(table), all_orders(table, prior="tree")):
-        assert isclose(np.exp(posterior.log_prob(outcomes)).sum(), 1.0, rel_tol=1e-10)
+def test_chains_of_different_length_are_compared_where_they_overlap():
+    long, short = posterior_of(n_iter=400, n_chains=1), posterior_of(n_iter=200, n_chains=1)
+    posterior = OrderPosterior(NAMES, [*long.chains, *short.chains])
+    n = len(short.orders)
+    scores = np.stack([long.log_scores[-n:], short.log_scores])
+    assert posterior.diagnostics()["ess"][0] == effective_sample_size(scores)
 
 
-def test_predictions_of_a_state_follow_from_the_probabilities_of_rows():
-    table = random_table([2, 3, 2], 25, np.random.default_rng(2))
-    posterior = exact_posterior(table)
-    rows = pd.DataFrame({"v0": [0, 1, 1], "v2": [1, 0, 1]}, index=["a", "b", "c"])
-    found = posterior.predict_proba(rows, "v1")
-    assert found.index.tolist() == ["a", "b", "c"]
-    joint = np.array([np.exp(posterior.log_prob(rows.assign(v1=x)[["v0", "v1", "v2"]])) for x in range(3)]).T
-    np.testing.assert_allclose(found.to_numpy(), joint / joint.sum(axis=1, keepdims=True), rtol=1e-9)
-    assert posterior.predict(rows, "v1").tolist() == [int(np.argmax(row)) for row in joint]
+def test_the_frame_has_every_draw():
+    posterior = posterior_of(n_iter=50)
+    frame = posterior.to_frame()
+    assert frame["chain"].tolist() == [c for c in range(3) for _ in range(40)]
+    assert frame["draw"].tolist() == list(range(40)) * 3
+    assert np.array_equal(frame["log_score"], posterior.log_scores)
+    assert frame["order"].tolist() == [posterior.order_names(order) for order in posterior.orders]
 
 
-# ------------------------------------------------------------------ stages and edges
-class Enumerated:
-    """Every CStree (order and stagings) with its posterior probability."""
-
-    def __init__(self, table, prior, beta=2, ess=1.0):
-        rows, weights = rows_of(table)
-        self.trees = []
-        for order in permutations(range(table.p)):
-            terms = [
-                naive.log_joint_terms(rows, weights, table.cards, i, sorted(order[:t]), beta, ess, prior)
-                for t, i in enumerate(order)
-            ]
-            for choice in product(*terms):
-                self.trees.append((sum(value for value, _ in choice), order, [s for _, s in choice]))
-        total = naive.log_sum(value for value, _, _ in self.trees)
-        self.trees = [(exp(value - total), order, stagings) for value, order, stagings in self.trees]
-        self.log_evidence = total - log(factorial(table.p))
+def test_arviz_gets_the_scores_and_what_comes_before_what():
+    posterior = posterior_of(n_iter=50)
+    data = posterior.to_arviz().posterior
+    assert np.array_equal(data["log_score"].values.ravel(), posterior.log_scores)
+    shares = data["before"].mean(["chain", "draw"])
+    assert np.allclose(shares.values, posterior.precedence().to_numpy())
+    assert shares.sel(variable="🙂", other="1") == posterior.precedence().loc["🙂", "1"]
 
 
-@pytest.mark.parametrize("prior", PRIORS)
-def test_stages_and_edges_have_the_probabilities_of_enumeration(prior):
-    table = random_table([2, 3, 2], 40, np.random.default_rng(5))
-    truth = Enumerated(table, prior)
-    posterior = exact_posterior(table, prior=prior)
-    assert isclose(posterior.log_evidence, truth.log_evidence, rel_tol=1e-10)
-    for i, context in [(0, {}), (0, {1: 2}), (2, {0: 1}), (2, {0: 1, 1: 0}), (1, {0: 0, 2: 1})]:
-        expected = sum(w for w, order, s in truth.trees if context in s[order.index(i)])
-        names = {table.variables[v]: x for v, x in context.items()}
-        assert isclose(posterior.stage_probability(table.variables[i], names), expected, rel_tol=1e-7, abs_tol=1e-8)
-    expected_stages = [sum(w * len(s[order.index(i)]) for w, order, s in truth.trees) for i in range(3)]
-    np.testing.assert_allclose(posterior.n_stages(), expected_stages, rtol=1e-6)
-    edges = np.zeros((3, 3))
-    for w, order, stagings in truth.trees:
-        for i, staging in zip(order, stagings, strict=True):
-            edges[sorted(set().union(*staging)), i] += w
-    np.testing.assert_allclose(posterior.edge_probabilities(), edges, atol=1e-9)
-    either = posterior.edge_probabilities(directed=False)
-    np.testing.assert_allclose(either, edges + edges.T, atol=1e-9)
+def test_without_arviz_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "arviz_base", None)
+    with pytest.raises(MissingExtraError, match=r"pip install cslearn\[arviz\]"):
+        posterior_of(n_iter=10).to_arviz()
 
 
-def test_drawn_orders_give_the_edge_probabilities_of_all_orders():
-    table = random_table([2, 2, 3, 2], 60, np.random.default_rng(8))
-    exact, drawn = exact_posterior(table, prior="tree"), all_orders(table, prior="tree")
-    found = drawn.edge_probabilities(n_orders=10_000).to_numpy()
-    np.testing.assert_allclose(found, exact.edge_probabilities(), atol=0.02)
-    np.testing.assert_allclose(drawn.edge_draws(10_000).mean(axis=0), found, atol=1e-12)
-    assert drawn.stage_probability("v1", {"v0": 0}, n_orders=10_000) == pytest.approx(
-        exact.stage_probability("v1", {"v0": 0}), abs=0.02
-    )
+# ---------------------------------------------------------------- files
+def test_a_file_brings_everything_back(tmp_path):
+    posterior = posterior_of(n_iter=50, settings={"prior": "tree", "größe": 1})
+    posterior.save(tmp_path / "draws.npz")
+    again = OrderPosterior.load(tmp_path / "draws.npz")
+    assert again.variables == NAMES
+    assert again.settings == posterior.settings
+    for old, new in zip(posterior.chains, again.chains, strict=True):
+        for name, value in vars(old).items():
+            assert np.array_equal(value, getattr(new, name))
+            assert type(value) is type(getattr(new, name))
+    assert again.diagnostics().equals(posterior.diagnostics())
+    content = (tmp_path / "draws.npz").read_bytes()
+    posterior.save(tmp_path / "draws.npz")
+    assert (tmp_path / "draws.npz").read_bytes() == content
+    assert list(tmp_path.iterdir()) == [tmp_path / "draws.npz"]
 
 
-@pytest.mark.parametrize("prior", ["tree", "uniform"])
-def test_drawn_cstrees_have_their_posterior_probabilities(prior):
-    table = random_table([2, 2, 2], 30, np.random.default_rng(4))
-    truth = Enumerated(table, prior)
-    posterior = exact_posterior(table, prior=prior)
-    n = 4000
-
-    def key(order, stagings):
-        return tuple(order), tuple(naive.as_key(s) for s in stagings)
-
-    def key_of(tree):
-        columns = {v: i for i, v in enumerate(table.variables)}
-        stagings = [[{columns[v]: x for v, x in c.items()} for c in tree.stagings[v]] for v in tree.order]
-        return key([columns[v] for v in tree.order], stagings)
-
-    # The orders are themselves drawn: judge the stagings within them by fresh draws of orders.
-    chain = posterior.chains[0]
-    fresh = posterior.exact.draw(n, np.random.default_rng(11))
-    many = CStreePosterior(
-        posterior.variables, [Chain(fresh, chain.log_scores, *list(vars(chain).values())[2:])], scores=posterior.scores
-    )
-    rng = np.random.default_rng(0)
-    drawn = Counter(key_of(many._draw_tree(order, "mean", rng)) for order in fresh)
-    expected = {key(order, s): w for w, order, s in truth.trees}
-    assert set(drawn) <= set(expected)
-    chances = np.array(list(expected.values()))
-    seen = np.array([drawn[k] for k in expected])
-    often = chances * n >= 5
-    share = np.append(chances[often], chances[~often].sum())
-    counts = np.append(seen[often], seen[~often].sum())
-    assert chisquare(counts, n * share / share.sum()).pvalue > 1e-3
-    assert chisquare(np.roll(counts, 1), n * share / share.sum()).pvalue < 1e-3
+def test_files_that_cannot_be_read_are_refused(tmp_path):
+    good = tmp_path / "good.npz"
+    posterior_of(n_iter=50).save(good)
+    content = good.read_bytes()
+    bad = tmp_path / "bad.npz"
+    with pytest.raises(FileError, match="There is no file"):
+        OrderPosterior.load(bad)
+    for damaged in (
+        b"",
+        b"nonsense",
+        content[:-100],
+        content[: len(content) // 2],
+        content.replace(b"orders", b"orderz"),
+    ):
+        bad.write_bytes(damaged)
+        with pytest.raises(FileError, match=r"bad\.npz is.* damaged"):
+            OrderPosterior.load(bad)
+    with bad.open("wb") as file:
+        np.save(file, np.zeros(3))
+    with pytest.raises(FileError, match="damaged"):
+        OrderPosterior.load(bad)
+    with bad.open("wb") as file:
+        np.savez(file, header=np.array([{"a": object()}], dtype=object))
+    with pytest.raises(FileError, match="damaged"):
+        OrderPosterior.load(bad)
 
 
-# ------------------------------------------------------------------ parameters, queries, point estimates
-def test_parameters_are_drawn_from_their_dirichlet_distributions_and_intervals_are_their_quantiles():
-    table = random_table([2, 2], 50, np.random.default_rng(6))
-    posterior = exact_posterior(table, ess=2.0)
-    trees = posterior.sample(3000, random_state=0)
-    root = [tree for tree in trees if tree.order[0] == "v0"]
-    ones = float((table.codes[:, 0] == 1).sum())
-    drawn = np.array([tree.parameters["v0"][0, 1] for tree in root])
-    law = beta_distribution(ones + 1, table.n - ones + 1)
-    assert abs(drawn.mean() - law.mean()) < 5 * law.std() / len(drawn) ** 0.5
-    assert abs(drawn.std() / law.std() - 1) < 0.1
-    frame = posterior.parameter_intervals(root[0], interval=0.9)
-    row = frame[(frame["variable"] == "v0") & (frame["state"] == 1)].iloc[0]
-    np.testing.assert_allclose([row["mean"], row["lower"], row["upper"]], [law.mean(), *law.interval(0.9)], rtol=1e-9)
-    assert frame.groupby(["variable", "context"])["mean"].sum().round(9).eq(1).all()
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"kind": "checkpoint"}, "holds a checkpoint, not an order posterior"),
+        ({"format": 99}, "format 99"),
+        ({"variables": ["a", "b"]}, "damaged"),
+        ({"chains": 7}, "damaged"),
+    ],
+)
+def test_headers_that_do_not_fit_are_refused(tmp_path, change, message):
+    import json
+
+    path = tmp_path / "draws.npz"
+    posterior_of(n_iter=50).save(path)
+    with np.load(path) as archive:
+        arrays = dict(archive)
+    header = {**json.loads(arrays["header"].tobytes()), **change}
+    arrays["header"] = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
+    with path.open("wb") as file:
+        np.savez(file, **arrays)
+    with pytest.raises(CslearnError, match=message):
+        OrderPosterior.load(path)
 
 
-def test_point_estimates_minimise_what_they_say():
-    table = random_table([2, 2, 3, 2], 200, np.random.default_rng(9))
-    posterior = exact_posterior(table, prior="tree")
-    best = posterior.point_estimate("best")
-    _, log_joint = posterior.exact.best_joint()
-    assert isclose(posterior.scores.cstree_score(best), log_joint, rel_tol=1e-9)
-    near = posterior.point_estimate("hamming")
-    chances = posterior.edge_probabilities().to_numpy()
-    distances = [posterior._expected_distance(tree, chances) for tree in posterior.sample(50, random_state=1)]
-    assert posterior._expected_distance(near, chances) <= min(distances)
-    held_out = random_table([2, 2, 3, 2], 5000, np.random.default_rng(10))
-    close = posterior.point_estimate("divergence")
-    assert close.log_prob(held_out).mean() >= np.median([t.log_prob(held_out).mean() for t in posterior.sample(50)])
-    with pytest.raises(InputError, match="point estimate 'median'"):
-        posterior.point_estimate("median")
-
-
-def test_the_graph_has_the_edges_above_the_threshold():
-    table = random_table([2, 2, 2, 2], 300, np.random.default_rng(12))
-    posterior = exact_posterior(table, prior="tree")
-    frame = posterior.edge_probabilities()
-    graph = posterior.graph(0.3)
-    assert isinstance(graph, nx.DiGraph)
-    assert set(graph.edges) == {(a, b) for a in frame.index for b in frame.columns if frame.loc[a, b] > 0.3}
-    with pytest.raises(InputError, match="below 1"):
-        posterior.graph(1.5)
-
-
-def test_orders_without_data_say_so():
-    posterior = exact_posterior(random_table([2, 2], 10, np.random.default_rng(0)))
-    bare = CStreePosterior(posterior.variables, posterior.chains)
-    with pytest.raises(InputError, match="without the data"):
-        bare.edge_probabilities()
-    with pytest.raises(InputError, match="exact search only"):
-        _ = bare.log_evidence
-    with pytest.raises(InputError, match="no variable 'x'"):
-        posterior.stage_probability("x", {})
-    with pytest.raises(InputError, match="'v0' has no state 7"):
-        posterior.stage_probability("v1", {"v0": 7})
+def test_orders_in_a_file_are_checked(tmp_path):
+    path = tmp_path / "draws.npz"
+    posterior_of(n_iter=50).save(path)
+    with np.load(path) as archive:
+        arrays = dict(archive)
+    arrays["1.orders"][3, 0] = 77
+    with path.open("wb") as file:
+        np.savez(file, **arrays)
+    with pytest.raises(FileError, match="no order of the variables"):
+        OrderPosterior.load(path)

@@ -76,8 +76,9 @@ class Scores:
     Parameters
     ----------
     data : Table or anything that :func:`cslearn.data.as_table` reads
-    beta : int
-        Context bound of the stagings that local order scores sum over: 0, 1 or 2.
+    beta : int, or mapping of variable to int
+        Context bound of the stagings that local order scores sum over, for all variables or for each. Beyond two, these
+        are the stagings that a decision tree can draw.
     ess : float
         Equivalent sample size of the Dirichlet priors.
     prior : {"uniform", "sparse", "tree"} or Prior
@@ -90,7 +91,8 @@ class Scores:
     Notes
     -----
     The tables of ``log z`` over single variables and pairs are filled when they are first needed, in
-    O(p m^2 (n + d^3)) for candidate sets of size `m`, and take O(p m^2 d) memory.
+    O(p m^2 (n + d^3)) for candidate sets of size `m`, and take O(p m^2 d) memory. Beyond two context variables they are
+    filled for one target at a time, in O(m^beta (n + d^(beta + 1))), and take O((m d)^(beta - 1) m) memory.
 
     Examples
     --------
@@ -107,7 +109,7 @@ class Scores:
         self,
         data: Any,
         *,
-        beta: int = 2,
+        beta: int | Mapping[str, int] = 2,
         ess: float = 1.0,
         prior: str | Prior = "uniform",
         candidates: Mapping[str, Iterable[str]] | None = None,
@@ -116,7 +118,7 @@ class Scores:
         self.table: Table = as_table(data)
         if not (isinstance(ess, int | float) and 0 < ess < inf):
             raise InputError(f"ess, the equivalent sample size, is a positive number, not {ess!r}")
-        self.beta = check_beta(beta)
+        self.betas = self._checked_bounds(beta)
         self.ess = float(ess)
         self.prior = get_prior(prior)
         self.n_jobs = n_jobs
@@ -134,6 +136,19 @@ class Scores:
             usable = sorted(c for c in columns if c != target and self.table.cards[c] > 1)
             sets.append(np.array(usable, dtype=np.intp))
         return tuple(sets)
+
+    def _checked_bounds(self, beta: int | Mapping[str, int]) -> tuple[int, ...]:
+        if not isinstance(beta, Mapping):
+            return (check_beta(beta),) * self.table.p
+        missing = [name for name in self.table.variables if name not in beta]
+        if missing:
+            raise InputError(f"there is no context bound (beta) for {', '.join(missing)}")
+        return tuple(check_beta(beta[name]) for name in self.table.variables)
+
+    @property
+    def beta(self) -> int:
+        """The largest of the context bounds."""
+        return max(self.betas)
 
     def _column(self, name: str) -> int:
         if name not in self.index:
@@ -194,14 +209,15 @@ class Scores:
         entry[products] = np.arange(len(products))
         p, m, d = table.p, max(map(len, self.candidates)), int(cards.max())
         stop = np.array([log_marginal_likelihood(stage_counts(table, i, [()])[0], self.ess) for i in range(p)])
-        single = np.zeros((p, m, d) if self.beta >= 1 else (p, 0, d))
-        pair = np.zeros((p, m, m, d) if self.beta >= 2 else (p, 0, 0, d))
-        if not self.beta:
+        beta = min(self.beta, 2)
+        single = np.zeros((p, m, d) if beta >= 1 else (p, 0, d))
+        pair = np.zeros((p, m, m, d) if beta >= 2 else (p, 0, 0, d))
+        if not beta:
             return stop, single, pair
 
         def common(i: int) -> tuple[Any, ...]:
             look_ups = log_gammas[table.cards[i]]
-            return cards, i, self.candidates[i], self.ess, look_ups, entry, self.beta, single[i], pair[i]
+            return cards, i, self.candidates[i], self.ess, look_ups, entry, beta, single[i], pair[i]
 
         with ThreadPoolExecutor(n_threads(self.n_jobs)) as pool:
             if table.weights is not None:
@@ -221,7 +237,7 @@ class Scores:
         """
         cards = np.array(self.table.cards, dtype=np.intp)[self.candidates[target][level]]
         stages, deepest = self.stage_tables(target, level)
-        prior = self.prior.level_weights(cards, self.beta)
+        prior = self.prior.level_weights(cards, self.betas[target])
         return LevelWeights(
             cards,
             [scores + weights for scores, weights in zip(stages, prior.stages, strict=True)],
@@ -236,15 +252,16 @@ class Scores:
         """
         cards = np.array(self.table.cards)[self.candidates[target][level]]
         d = int(cards.max(initial=1))
-        if self.beta > 2:
+        beta = self.betas[target]
+        if beta > 2:
             stages, deepest = self._deep_tables(target)
-            pick = [n for _ in range(self.beta) for n in (level, np.arange(d))]
+            pick = [n for _ in range(beta) for n in (level, np.arange(d))]
             picked = [table[np.ix_(*pick[: table.ndim])] if table.ndim else table for table in (*stages, deepest)]
             return picked[:-1], picked[-1]
         stop, single, pair = (table[target] for table in self.tables)
-        if self.beta == 0:
+        if beta == 0:
             return [np.asarray(stop)], None
-        if self.beta == 1:
+        if beta == 1:
             exists = np.arange(d) < cards[:, None]
             return [np.asarray(stop)], np.where(exists, single[level, :d], 0.0).sum(axis=1)
         return [np.asarray(stop), single[level, :d]], pair[np.ix_(level, level, np.arange(d))].transpose(1, 2, 0)
@@ -254,11 +271,11 @@ class Scores:
         if target not in self._deep:
             from cslearn._kernels.sets import score_sets
 
-            table, candidates = self._collapsed, self.candidates[target]
+            table, candidates, beta = self._collapsed, self.candidates[target], self.betas[target]
             m, cards = len(candidates), np.array(table.cards, dtype=np.int64)
             d = int(cards[candidates].max(initial=1))
-            tables = [np.zeros((m, d) * t) for t in range(self.beta)]
-            tables.append(np.zeros((*((m, d) * (self.beta - 1)), m)))
+            tables = [np.zeros((m, d) * t) for t in range(beta)]
+            tables.append(np.zeros((*((m, d) * (beta - 1)), m)))
             for t, out in enumerate(tables):
                 score_sets(
                     self._rows_of_columns,
@@ -271,7 +288,7 @@ class Scores:
                     np.array(list(permutations(range(t))), dtype=np.int64).reshape(factorial(t), t),
                     d,
                     out.reshape(-1),
-                    t == self.beta,
+                    t == beta,
                 )
             self._deep[target] = tables[:-1], tables[-1]
         return self._deep[target]
@@ -302,7 +319,7 @@ class Scores:
         """
         i, level = self._level(target, predecessors)
         weights = self.level_weights(i, level)
-        return weights.log_sum() - self.prior.log_normaliser(weights.cards, self.beta)
+        return weights.log_sum() - self.prior.log_normaliser(weights.cards, self.betas[i])
 
     def order_score(self, order: Sequence[str]) -> float:
         """Return the log of ``P(data, order)``, with the uniform prior ``1 / p!`` over orders."""
@@ -316,7 +333,7 @@ class Scores:
         weights = self.level_weights(i, level)
         value, contexts = weights.maximum()
         staging = self._named(contexts, i, level, predecessors)
-        return value - self.prior.log_normaliser(weights.cards, self.beta), staging
+        return value - self.prior.log_normaliser(weights.cards, self.betas[i]), staging
 
     def draw_staging(self, target: str, predecessors: Sequence[str], rng: np.random.Generator) -> Staging:
         """Draw a staging of `target` after `predecessors` from its posterior given the order."""
@@ -341,12 +358,12 @@ class Scores:
         """
         i, level = self._level(target, staging.scope)
         names = {self.table.variables[c] for c in self.candidates[i][level]}
-        if staging.bound > self.beta or not names.issuperset(staging.context_variables):
+        if staging.bound > self.betas[i] or not names.issuperset(staging.context_variables):
             return -inf
         cards = np.array([self.table.cards[self._column(name)] for name in names], dtype=np.intp)
-        prior = self.prior.log_weight(staging, len(level), self.beta)
+        prior = self.prior.log_weight(staging, len(level), self.betas[i])
         likelihood = fsum(self._stage_scores(target, staging.contexts))
-        return prior + likelihood - self.prior.log_normaliser(cards, self.beta)
+        return prior + likelihood - self.prior.log_normaliser(cards, self.betas[i])
 
     def cstree_score(self, tree: _CStreeLike) -> float:
         """Return the log of ``P(data, staging, order)``: the posterior of the CStree up to a constant."""

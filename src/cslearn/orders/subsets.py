@@ -97,7 +97,7 @@ class _Work:
         self.scores, self.i = scores, i
         self.cards = tuple(int(scores.table.cards[c]) for c in scores.candidates[i])
         self.n = len(self.cards)
-        self.beta = scores.beta
+        self.beta = scores.betas[i]
 
     @cached_property
     def arrays(self) -> tuple[Any, Floats, Floats]:

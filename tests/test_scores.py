@@ -234,7 +234,8 @@ def test_looked_up_and_computed_log_gammas_agree(monkeypatch):
     ("arguments", "message"),
     [
         ({"ess": 0}, "ess, the equivalent sample size"),
-        ({"beta": 3}, "beta 0, 1 and 2, not 3"),
+        ({"beta": -1}, "beta, the largest number of context variables"),
+        ({"beta": {"v0": 1}}, "no context bound .beta. for v1"),
         ({"prior": "flat"}, "no prior 'flat'; choose one of 'tree', 'sparse', 'uniform'"),
         ({"candidates": {"v0": ["v9"]}}, "no variable 'v9'"),
         ({"candidates": {"v9": ["v0"]}}, "no variable 'v9'"),

@@ -1,0 +1,154 @@
+"""Beyond two context variables: which candidates a variable keeps, and where the data ask for a larger bound.
+
+Scores of contexts of three variables and more are kept for a dozen candidates of each variable. They come from the
+posterior of a cheaper pass, with two context variables and all candidates: whoever is probably joined to the variable,
+in one direction or the other. The rest are then tried beside the most probable ones, with the larger bound, and enter
+where they are probably used; this is repeated until none does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cslearn.data import Table
+from cslearn.errors import LimitError
+from cslearn.orders.subsets import memory_of_subsets
+from cslearn.priors import Prior
+from cslearn.scores import Scores
+
+__all__ = ["MOST_CANDIDATES", "fitting_number", "grown_candidates", "raised_bounds"]
+
+# Work on the subsets of one candidate set may take so many bytes, and a set may have so many members.
+SUBSET_MEMORY = 1 << 26
+MOST_CANDIDATES = 12
+# Whoever is less probably joined to a variable does not become a candidate.
+LEAST_PROBABILITY = 0.01
+ROUNDS = 5
+
+Sets = dict[str, tuple[str, ...]]
+
+
+def fitting_number(cards: tuple[int, ...], beta: int) -> int:
+    """Return how many of the candidates with these cardinalities, best first, can be worked on at once."""
+    number = min(len(cards), MOST_CANDIDATES)
+    while number and memory_of_subsets(cards[:number], beta) > SUBSET_MEMORY:
+        number -= 1
+    return number
+
+
+def check_fit(scores: Scores) -> None:
+    """Raise an error if a candidate set is too large for its context bound."""
+    for name, candidates, beta in zip(scores.table.variables, scores.candidates, scores.betas, strict=True):
+        cards = tuple(sorted((int(scores.table.cards[c]) for c in candidates), reverse=True))
+        most = fitting_number(cards, beta)
+        if beta > 2 and len(cards) > most:
+            raise LimitError(
+                f"{name!r} has {len(cards)} candidates; with beta={beta} there can be {most}. Give alpha={most}, a"
+                " smaller beta, or candidates='auto', which selects them."
+            )
+
+
+def grown_candidates(
+    table: Table,
+    allowed: Mapping[str, tuple[str, ...]],
+    joined: NDArray[np.float64],
+    *,
+    beta: int,
+    ess: float,
+    prior: str | Prior,
+    n_jobs: int | None = None,
+) -> Sets:
+    """Return the candidates of each variable for a context bound beyond two.
+
+    Parameters
+    ----------
+    table : Table
+    allowed : mapping of variable to tuple of variables
+        Where candidates are chosen from.
+    joined : ndarray, shape (p, p)
+        The probability that two variables are joined by an edge, from a pass with two context variables.
+    beta, ess, prior, n_jobs
+        As in :class:`cslearn.scores.Scores`.
+    """
+    names = table.variables
+    index = {name: i for i, name in enumerate(names)}
+    cards = dict(zip(names, table.cards, strict=True))
+    chances = {v: {w: float(joined[index[w], index[v]]) for w in allowed[v]} for v in names}
+
+    def best(v: str) -> tuple[str, ...]:
+        ranked = sorted((w for w in allowed[v] if cards[w] > 1), key=lambda w: -chances[v][w])
+        number = fitting_number(tuple(cards[w] for w in ranked), beta)
+        return tuple(w for w in ranked[:number] if chances[v][w] > LEAST_PROBABILITY)
+
+    sets = {v: best(v) for v in names}
+    # The more probable half of the places is kept, the rest is used for trials.
+    tried: dict[str, set[str]] = {v: set(sets[v]) for v in names}
+    for _ in range(ROUNDS):
+        entered = False
+        while any(set(allowed[v]) - tried[v] for v in names):
+            trial: Sets = {}
+            for v in names:
+                base = sets[v][: MOST_CANDIDATES // 2]
+                rest = [w for w in allowed[v] if w not in tried[v] and cards[w] > 1]
+                number = fitting_number(tuple(cards[w] for w in (*base, *rest)), beta)
+                trial[v] = (*base, *rest[: max(number - len(base), 1)]) if rest else ()
+                tried[v].update(trial[v], () if rest else allowed[v])
+            scores = Scores(table, beta=beta, ess=ess, prior=prior, candidates=trial, n_jobs=n_jobs)
+            for i, v in enumerate(names):
+                if not trial[v]:
+                    continue
+                columns = scores.candidates[i]
+                used = 1 - scores.level_weights(i, np.arange(len(columns))).unused_probabilities()
+                # They were tried among few; the prior would have had to choose them among all.
+                odds = used / np.maximum(1 - used, 1e-300) * len(columns) / len(allowed[v])
+                for column, chance in zip(columns, odds / (1 + odds), strict=True):
+                    name = names[column]
+                    if name not in sets[v] and chance > LEAST_PROBABILITY:
+                        chances[v][name] = max(chances[v][name], float(chance))
+                        entered = True
+        if not entered:
+            break
+        grown = {v: best(v) for v in names}
+        if grown == sets:
+            break
+        # Where the most probable ones have changed, all others get another chance.
+        for v in names:
+            if grown[v][: MOST_CANDIDATES // 2] != sets[v][: MOST_CANDIDATES // 2]:
+                tried[v] = set(grown[v])
+        sets = grown
+    return sets
+
+
+def raised_bounds(
+    table: Table,
+    order: tuple[str, ...],
+    sets: Mapping[str, tuple[str, ...]],
+    *,
+    most: int,
+    ess: float,
+    prior: str | Prior,
+    n_jobs: int | None = None,
+) -> dict[str, int]:
+    """Return the context bound of each variable, raised above two while the evidence of its level in an order grows."""
+    bounds = dict.fromkeys(table.variables, 2)
+    open_for_more = list(table.variables)
+    evidence: dict[str, float] = {}
+    for beta in range(2, most + 1):
+        candidates = {v: sets[v] for v in table.variables}
+        bound = {v: beta if v in open_for_more else 1 for v in table.variables}
+        scores = Scores(table, beta=bound, ess=ess, prior=prior, candidates=candidates, n_jobs=n_jobs)
+        raised = []
+        for v in open_for_more:
+            before = order[: order.index(v)]
+            if beta > 2 and len(set(sets[v]).intersection(before)) < beta:
+                continue
+            value = scores.local_order_score(v, before)
+            if beta == 2 or value > evidence[v]:
+                bounds[v] = beta
+                evidence[v] = value
+                raised.append(v)
+        open_for_more = raised
+    return bounds

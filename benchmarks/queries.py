@@ -156,7 +156,8 @@ def main(arguments: list[str] | None = None) -> None:
     text = f"""Queries for one variable given evidence on up to five others, {options.number:,} of each model, or as
 many as {options.budget:.0f} s allow. Every query stands alone: nothing is kept between them but, by cslearn,
 reduced factors. "Width" is the treewidth of the moral graph by the min-fill heuristic: a Bayesian network of width w
-needs tables over w + 1 variables when nothing is left out. "Refused" queries need a table of more than 2^25 entries after all reductions.
+needs tables over w + 1 variables when nothing is left out. "Refused" queries need a table of more than 2^25 entries
+after all reductions.
 
 - cslearn: stages reduced by the evidence, one factor for each set of context variables, elimination in NumPy.
 - opt_einsum: the same reduced factors, contracted along its greedy path.

@@ -18,7 +18,7 @@ def report(
     model: ModelFile,
     data: Annotated[
         Path | None,
-        typer.Argument(metavar="[DATA]", help="A table, for counts and the evidence for the relations."),
+        typer.Argument(metavar="DATA", help="A table, for counts and the evidence for the relations."),
     ] = None,
     output: Annotated[
         Path | None,

@@ -23,7 +23,18 @@ _HOMES = {
     "kl_divergence": "cslearn.metrics",
     "random_cstree": "cslearn.generators",
 }
-_MODULES = {"candidates", "data", "datasets", "errors", "formats", "inference", "metrics", "scores", "stagings"}
+_MODULES = {
+    "candidates",
+    "data",
+    "datasets",
+    "errors",
+    "formats",
+    "inference",
+    "metrics",
+    "report",
+    "scores",
+    "stagings",
+}
 
 __all__ = ["LDAG", "CStree", "CStreeClassifier", "CStreeLearner", "count_cstrees", "kl_divergence", "random_cstree"]
 

@@ -87,6 +87,9 @@ class Scores:
         The candidate set of each variable; all other variables by default.
     n_jobs : int, optional
         Threads that fill the tables; all cores by default. The result does not depend on it.
+    interventions : array of bool, shape (n, p), optional
+        Where a variable was set from outside. Such a row tells nothing of how the variable comes about: it is left out
+        of the counts of that variable as a target, and of no others.
 
     Notes
     -----
@@ -114,8 +117,10 @@ class Scores:
         prior: str | Prior = "uniform",
         candidates: Mapping[str, Iterable[str]] | None = None,
         n_jobs: int | None = None,
+        interventions: NDArray[np.bool_] | None = None,
     ) -> None:
         self.table: Table = as_table(data)
+        self.interventions = None if interventions is None else check_mask(interventions, self.table)
         if not (isinstance(ess, int | float) and 0 < ess < inf):
             raise InputError(f"ess, the equivalent sample size, is a positive number, not {ess!r}")
         self.betas = self._checked_bounds(beta)
@@ -172,7 +177,7 @@ class Scores:
         for context in contexts:
             pairs = [self._coded(variable, state) for variable, state in context.items()]
             # The rows outside the context are counted in a first stage, which is dropped.
-            counts = stage_counts(self.table, i, [(), pairs])[1]
+            counts = stage_counts(self._tables_by_target[i], i, [(), pairs])[1]
             scores.append(log_marginal_likelihood(counts, self.ess / prod(cards[v] for v, _ in pairs)))
         return scores
 
@@ -185,6 +190,18 @@ class Scores:
 
     # ------------------------------------------------------------------ tables
     @cached_property
+    def _tables_by_target(self) -> list[Table]:
+        """The rows that count for each target; targets with the same rows share one table."""
+        if self.interventions is None:
+            return [self.table] * self.table.p
+        found: dict[bytes, Table] = {}
+        for column in self.interventions.T:
+            key = column.tobytes()
+            if key not in found:
+                found[key] = self.table.take(np.flatnonzero(~column)) if column.any() else self.table
+        return [found[column.tobytes()] for column in self.interventions.T]
+
+    @cached_property
     def tables(self) -> tuple[Floats, Floats, Floats]:
         """``(stop, single, pair)``: the log scores of all contexts of at most two candidates of each target.
 
@@ -193,9 +210,22 @@ class Scores:
         positions in the candidate set of `i`; what lies beyond the size of that set, or beyond the cardinality of
         ``k``, is not to be read.
         """
+        p, m, d = self.table.p, max(map(len, self.candidates)), max(self.table.cards)
+        stop = np.zeros(p)
+        single = np.zeros((p, m, d) if self.beta >= 1 else (p, 0, d))
+        pair = np.zeros((p, m, m, d) if self.beta >= 2 else (p, 0, 0, d))
+        shared: dict[int, list[int]] = {}
+        for i, table in enumerate(self._tables_by_target):
+            shared.setdefault(id(table), []).append(i)
+        for targets in shared.values():
+            self._fill(self._tables_by_target[targets[0]], targets, stop, single, pair)
+        return stop, single, pair
+
+    def _fill(self, table: Table, targets: list[int], stop: Floats, single: Floats, pair: Floats) -> None:
+        """Fill the tables of scores for the targets that the rows of `table` count for."""
         from cslearn._kernels.contexts import count_pairs, pack, score_contexts, score_packed
 
-        table = self.table if self.table.weights is None else self.table.collapse()
+        table = table if table.weights is None else table.collapse()
         cards = np.array(table.cards, dtype=np.int64)
         sizes = sorted({int(d) for d in cards if d > 1})
         products = np.array(sorted({*sizes, *(a * b for a in sizes for b in sizes)}), dtype=np.int64)
@@ -207,13 +237,11 @@ class Scores:
         }
         entry = np.zeros(int(products.max(initial=0)) + 1, dtype=np.int64)
         entry[products] = np.arange(len(products))
-        p, m, d = table.p, max(map(len, self.candidates)), int(cards.max())
-        stop = np.array([log_marginal_likelihood(stage_counts(table, i, [()])[0], self.ess) for i in range(p)])
+        for i in targets:
+            stop[i] = log_marginal_likelihood(stage_counts(table, i, [()])[0], self.ess)
         beta = min(self.beta, 2)
-        single = np.zeros((p, m, d) if beta >= 1 else (p, 0, d))
-        pair = np.zeros((p, m, m, d) if beta >= 2 else (p, 0, 0, d))
         if not beta:
-            return stop, single, pair
+            return
 
         def common(i: int) -> tuple[Any, ...]:
             look_ups = log_gammas[table.cards[i]]
@@ -221,14 +249,13 @@ class Scores:
 
         with ThreadPoolExecutor(n_threads(self.n_jobs)) as pool:
             if table.weights is not None:
-                list(pool.map(lambda i: score_contexts(table.codes, table.weights, *common(i)), range(p)))
+                list(pool.map(lambda i: score_contexts(table.codes, table.weights, *common(i)), targets))
             else:
                 starts = np.concatenate([[0], np.cumsum(cards)[:-1]])
                 words = pack(table.codes, cards, starts)
                 pairs = np.zeros((len(words), len(words)), dtype=np.int64)
-                list(pool.map(lambda i: count_pairs(words, starts[i], starts[i] + cards[i], pairs), range(p)))
-                list(pool.map(lambda i: score_packed(words, starts, pairs, table.codes, *common(i)), range(p)))
-        return stop, single, pair
+                list(pool.map(lambda i: count_pairs(words, starts[i], starts[i] + cards[i], pairs), range(table.p)))
+                list(pool.map(lambda i: score_packed(words, starts, pairs, table.codes, *common(i)), targets))
 
     def level_weights(self, target: int, level: NDArray[np.intp]) -> LevelWeights:
         """Return the log-weights, likelihood times unnormalised prior, of the stages of a level.
@@ -271,14 +298,15 @@ class Scores:
         if target not in self._deep:
             from cslearn._kernels.sets import score_sets
 
-            table, candidates, beta = self._collapsed, self.candidates[target], self.betas[target]
+            (table, rows_of_columns), candidates = self._collapsed(target), self.candidates[target]
+            beta = self.betas[target]
             m, cards = len(candidates), np.array(table.cards, dtype=np.int64)
             d = int(cards[candidates].max(initial=1))
             tables = [np.zeros((m, d) * t) for t in range(beta)]
             tables.append(np.zeros((*((m, d) * (beta - 1)), m)))
             for t, out in enumerate(tables):
                 score_sets(
-                    self._rows_of_columns,
+                    rows_of_columns,
                     np.ones(table.n) if table.weights is None else table.weights,
                     cards,
                     target,
@@ -298,13 +326,16 @@ class Scores:
         return {}
 
     @cached_property
-    def _collapsed(self) -> Table:
-        return self.table.collapse()
+    def _distinct(self) -> dict[int, tuple[Table, NDArray[Any]]]:
+        return {}
 
-    @cached_property
-    def _rows_of_columns(self) -> NDArray[Any]:
-        """The codes of distinct rows, one contiguous row for each variable."""
-        return np.ascontiguousarray(self._collapsed.codes.T)
+    def _collapsed(self, target: int) -> tuple[Table, NDArray[Any]]:
+        """Return the distinct rows that count for a target, and their codes, one contiguous row for each variable."""
+        table = self._tables_by_target[target]
+        if id(table) not in self._distinct:
+            collapsed = table.collapse()
+            self._distinct[id(table)] = collapsed, np.ascontiguousarray(collapsed.codes.T)
+        return self._distinct[id(table)]
 
     # ------------------------------------------------------------------ stagings, orders, CStrees
     def _level(self, target: str, predecessors: Iterable[str]) -> tuple[int, NDArray[np.intp]]:
@@ -380,6 +411,17 @@ class Scores:
         if sorted(order) != sorted(self.table.variables):
             odd = sorted(set(order).symmetric_difference(self.table.variables)) or ["a variable that stands twice"]
             raise InputError(f"the order is not a permutation of the variables of the data: see {', '.join(odd)}")
+
+
+def check_mask(mask: Any, table: Table) -> NDArray[np.bool_]:
+    """Return which variables were set in which rows, shape (n, p); an error says what is wrong with the mask."""
+    array = np.asarray(mask)
+    if array.shape != (table.n, table.p) or array.dtype != bool:
+        raise InputError(
+            f"interventions are a mask of True and False with a row for each of the {table.n} rows and a column for"
+            f" each of the {table.p} variables; this one has shape {array.shape} and type {array.dtype}"
+        )
+    return array
 
 
 def _log_gamma_tables(n: int, ess: float, products: NDArray[np.int64], d_i: int) -> NDArray[np.float64]:

@@ -30,7 +30,14 @@ Sets = dict[str, tuple[str, ...]]
 Search = Callable[[Sets], Mapping[str, tuple[str, ...]]]
 
 
-def screen(table: Table, search: Search, *, knowledge: Knowledge, ess: float = 1.0) -> Sets:
+def screen(
+    table: Table,
+    search: Search,
+    *,
+    knowledge: Knowledge,
+    ess: float = 1.0,
+    interventions: NDArray[np.bool_] | None = None,
+) -> Sets:
     """Choose candidate sets by a repeated screen.
 
     Parameters
@@ -43,6 +50,8 @@ def screen(table: Table, search: Search, *, knowledge: Knowledge, ess: float = 1
         Holds in every round.
     ess : float
         Equivalent sample size of the scores of splits.
+    interventions : ndarray of bool, shape (n, p), optional
+        Where a variable was set from outside: such rows do not count for it.
 
     Returns
     -------
@@ -63,7 +72,7 @@ def screen(table: Table, search: Search, *, knowledge: Knowledge, ess: float = 1
     >>> sum(len(tree.parents[v]) for v in tree.order), sum(u in sets[v] for v in tree.order for u in tree.parents[v])
     (75, 73)
     """
-    counter = _Counter(table, ess)
+    counter = _Counter(table, ess, interventions)
     names = table.variables
     alone = np.array([counter.gains_alone(i) for i in range(table.p)])
     chosen = np.zeros((table.p, table.p), dtype=bool)
@@ -95,26 +104,35 @@ def _as_sets(chosen: NDArray[np.bool_], names: tuple[str, ...], knowledge: Knowl
 class _Counter:
     """Counts of all variables with a target within a context, by bits."""
 
-    def __init__(self, table: Table, ess: float) -> None:
+    def __init__(self, table: Table, ess: float, interventions: NDArray[np.bool_] | None = None) -> None:
         from cslearn._kernels.contexts import pack
 
+        counted = None if interventions is None else ~interventions
         if table.weights is not None:
             if (table.weights != np.floor(table.weights)).any():
                 raise InputError(
                     'a screen of candidates needs weights that are whole numbers; with others use candidates="all"'
                 )
-            table = Table(np.repeat(table.codes, table.weights.astype(int), axis=0), table.variables, table.states)
+            times = table.weights.astype(int)
+            table = Table(np.repeat(table.codes, times, axis=0), table.variables, table.states)
+            counted = None if counted is None else np.repeat(counted, times, axis=0)
         self.cards = np.array(table.cards, dtype=np.int64)
         self.starts = np.concatenate([[0], np.cumsum(self.cards)[:-1]])
         self.words: Any = pack(table.codes, self.cards, self.starts)
         self.ess = ess
         self.everything = np.bitwise_or.reduce(self.words[: self.cards[0]], axis=0)
+        self.counted: Any = None
+        if counted is not None:
+            # One row of bits for each variable: the second state of the mask of rows that count for it.
+            both = np.full(table.p, 2, dtype=np.int64)
+            self.counted = pack(counted.astype(np.uint8), both, 2 * np.arange(table.p))[1::2]
 
     def counts(self, i: int, mask: NDArray[np.uint64]) -> Floats:
         """Return the number of rows in `mask` with each state of each variable and of the target."""
         from cslearn._kernels.contexts import count_within
 
         counts = np.empty((len(self.words), self.cards[i]))
+        mask = mask if self.counted is None else mask & self.counted[i]
         count_within(self.words, self.starts[i], mask, counts)
         return counts
 

@@ -8,7 +8,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from cslearn._numerics import RandomState
 from cslearn.candidates.knowledge import Knowledge
@@ -92,6 +92,7 @@ def candidate_sets(
     max_memory: float = DEFAULT_MEMORY,
     search: Search | None = None,
     random_state: RandomState = 0,
+    interventions: NDArray[np.bool_] | None = None,
 ) -> CandidateSets:
     """Choose for each variable the others that may be its context variables.
 
@@ -133,6 +134,8 @@ def candidate_sets(
         variable in the best model that it finds.
     random_state : int, Generator, RandomState or None, default 0
         Seed of ``"grasp"``.
+    interventions : ndarray of bool, shape (n, p), optional
+        Where a variable was set from outside: such rows do not count for it. Not for ``"pc"`` and ``"grasp"``.
 
     Returns
     -------
@@ -163,7 +166,13 @@ def candidate_sets(
             raise InputError('candidates="screen" needs search=, which CStreeLearner provides.')
         ess = 1.0 if scores is None else scores.ess
         method = "screen"
-        given: Mapping[str, Iterable[str]] = screen(table, search, knowledge=known, ess=ess)
+        given: Mapping[str, Iterable[str]] = screen(
+            table, search, knowledge=known, ess=ess, interventions=interventions
+        )
+    elif interventions is not None and isinstance(candidates, str) and candidates in ("pc", "grasp"):
+        raise InputError(
+            f'candidates="{candidates}" knows nothing of interventions: use "all", "screen", or sets of your own.'
+        )
     else:
         method, given = _given(table, candidates, level, from_graph == "skeleton", random_state)
     sets = _usable(table, given)
@@ -171,6 +180,8 @@ def candidate_sets(
         sets = _usable(table, known.restrict(sets))
     dropped: Sets = {}
     if alpha is not None:
+        if scores is None and interventions is not None:
+            scores = Scores(table, beta=1, candidates=sets, interventions=interventions)
         sets, dropped = _bounded(table, sets, known, alpha, scores)
     return CandidateSets(sets, dropped, method, perf_counter() - start, alpha)
 

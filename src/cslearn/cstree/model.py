@@ -507,7 +507,14 @@ class CStree:
                 codes[:, column[variable]] += uniform >= threshold[stage]
         return Table(codes, self.variables, tuple(self.states[v] for v in self.variables))
 
-    def fit_parameters(self, data: Any, method: Method = "mean", *, ess: float = 1.0) -> CStree:
+    def fit_parameters(
+        self,
+        data: Any,
+        method: Method = "mean",
+        *,
+        ess: float = 1.0,
+        interventions: NDArray[np.bool_] | None = None,
+    ) -> CStree:
         """Return the same structure with parameters estimated from data.
 
         Parameters
@@ -518,6 +525,8 @@ class CStree:
             distribution; see :func:`cslearn.cstree.parameters.estimate` for the borderline cases.
         ess : float
             Equivalent sample size of the Dirichlet priors (not used by ``mle``).
+        interventions : ndarray of bool, shape (n, variables), optional
+            Where a variable was set from outside: such a row does not count for the parameters of that variable.
 
         Examples
         --------
@@ -533,7 +542,8 @@ class CStree:
         for column, variable in enumerate(self.variables):
             contexts = self.coded_contexts[variable]
             shares = [1 / np.prod([cards[c] for c, _ in pairs], initial=1) for pairs in contexts]
-            counts = stage_counts(table, column, contexts)
+            counted = table if interventions is None else table.take(~interventions[:, column])
+            counts = stage_counts(counted, column, contexts)
             parameters[variable] = estimate(counts, ess * np.array(shares), method)
         return self.with_parameters(parameters)
 
@@ -740,6 +750,90 @@ class CStree:
         from cslearn.inference.prediction import predict
 
         return predict(self, data, target, **options)
+
+    # ------------------------------------------------------------------ interventions
+    def do(self, interventions: Mapping[str, Any]) -> CStree:
+        """Return the model in which variables are set from outside.
+
+        The staging of a variable that is set becomes a single stage with a point mass; all others stay. This is what
+        would happen if the model is a causal one: see :mod:`cslearn.inference.causal`.
+
+        Parameters
+        ----------
+        interventions : mapping of str to state, or to a mapping of state to weight
+            The state that each variable is set to, or the odds by which it is drawn.
+
+        Examples
+        --------
+        >>> from cslearn.datasets import chickenpox_model
+        >>> tree = chickenpox_model()
+        >>> tree.query("exposed", {"carrier": "yes"})["yes"].round(3)
+        np.float64(0.944)
+        >>> tree.do({"carrier": "yes"}).query("exposed")["yes"].round(3)  # carrying it does not expose a child to it
+        np.float64(0.35)
+        """
+        from cslearn.inference.causal import do
+
+        return do(self, interventions)
+
+    def causal_effect(self, treatment: str, outcome: str, evidence: Mapping[str, Any] | None = None) -> pd.DataFrame:
+        """Return the distribution of `outcome` when `treatment` is set to each of its states.
+
+        Parameters
+        ----------
+        treatment, outcome : str
+        evidence : mapping of str to evidence, optional
+            What is seen after the intervention, as for :meth:`query`.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row for each state of the treatment, a column for each of the outcome.
+
+        Examples
+        --------
+        >>> from cslearn.datasets import chickenpox_model
+        >>> chickenpox_model().causal_effect("exposed", "carrier").round(3)
+        carrier     no    yes
+        exposed
+        no       0.980  0.020
+        yes      0.377  0.623
+        """
+        from cslearn.inference.causal import causal_effect
+
+        return causal_effect(self, treatment, outcome, evidence)
+
+    def average_causal_effect(
+        self,
+        treatment: str,
+        outcome: str,
+        change: tuple[Any, Any],
+        value: Any = None,
+        evidence: Mapping[str, Any] | None = None,
+    ) -> float:
+        """Return by how much the mean of `outcome` changes when `treatment` is set to another state.
+
+        Parameters
+        ----------
+        treatment, outcome : str
+        change : pair of states of the treatment
+            From which state to which.
+        value : state, or mapping of state to number, optional
+            The state of the outcome whose probability is meant, or the number that each state counts for. Without it
+            the states themselves are the numbers.
+        evidence : mapping of str to evidence, optional
+            What is seen after the intervention, as for :meth:`query`.
+
+        Examples
+        --------
+        >>> from cslearn.datasets import chickenpox_model
+        >>> tree = chickenpox_model()
+        >>> round(tree.average_causal_effect("exposed", "carrier", change=("no", "yes"), value="yes"), 3)
+        0.603
+        """
+        from cslearn.inference.causal import average_causal_effect
+
+        return average_causal_effect(self, treatment, outcome, change, value, evidence)
 
     # ------------------------------------------------------------------ tables and files
     def to_frame(self) -> pd.DataFrame:

@@ -23,6 +23,7 @@ from cslearn.cstree.parameters import Method
 from cslearn.data import Table, as_table
 from cslearn.errors import DataWarning, InputError
 from cslearn.estimators.evidence import relation_table
+from cslearn.estimators.interventions import read_interventions
 from cslearn.estimators.search import greedy_search
 from cslearn.orders import OrderPosterior, Progress, order_problem, sample_chains
 from cslearn.orders.summary import summarise
@@ -169,7 +170,7 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         self.n_jobs = n_jobs
         self.callback = callback
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> CStreeLearner:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, interventions: Any = None) -> CStreeLearner:
         """Learn a CStree.
 
         Parameters
@@ -180,6 +181,11 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
             Not used; there for scikit-learn.
         sample_weight : array-like or str, optional
             Weight of each row, or the name of the column that holds it.
+        interventions : str, sequence or mask, optional
+            Which variable was set from outside in which row: the name of a column that holds, for each row, the name
+            or the number (from 1) of the variable that was set, or nothing or 0; a sequence of the same; or a mask of
+            True and False, an array with a column for each variable or a frame with columns for some. A row in which a
+            variable was set does not count for that variable, only for those that depend on it.
 
         Returns
         -------
@@ -188,7 +194,8 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         self._check_parameters()
         self.timings_: dict[str, float] = {}
         with self._phase("data"):
-            table = as_table(X, states=self.states, missing=self.missing, sample_weight=sample_weight)
+            data, mask = read_interventions(X, interventions, sample_weight, self.missing)
+            table = as_table(data, states=self.states, missing=self.missing, sample_weight=sample_weight)
             _check_size(table)
             knowledge = Knowledge.coerce(self.knowledge)
             knowledge.check(table.variables)
@@ -209,8 +216,10 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
                     prior=self.prior,
                     random_state=self._seeds()[1],
                     n_jobs=self.n_jobs,
+                    interventions=mask,
                 ),
                 random_state=self._seeds()[1],
+                interventions=mask,
             )
         with self._phase("scores"):
             scores = Scores(
@@ -220,6 +229,7 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
                 prior=self.prior,
                 candidates=self.candidates_.sets,
                 n_jobs=self.n_jobs,
+                interventions=mask,
             )
             problem = order_problem(scores, knowledge.precedence(table.variables))
         with self._phase("orders"):
@@ -243,7 +253,7 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
             structure = CStree(self.order_, {v: staging for v, (_, staging) in best.items()}, states=states)
             self.log_score_ = scores.cstree_score(structure)
         with self._phase("parameters"):
-            fitted = structure.fit_parameters(table, self.parameters, ess=self.ess)
+            fitted = structure.fit_parameters(table, self.parameters, ess=self.ess, interventions=mask)
             self.cstree_ = CStree(
                 fitted.order, fitted.stagings, fitted.parameters, states=states, learning=self._record(table)
             )

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+import numpy as np
+from numpy.typing import NDArray
+
 from cslearn.candidates import Knowledge
 from cslearn.data import Table
 from cslearn.orders import order_problem, sample_chains
@@ -24,12 +27,15 @@ def greedy_search(
     prior: str | Prior = "tree",
     random_state: int | None = 0,
     n_jobs: int | None = None,
+    interventions: NDArray[np.bool_] | None = None,
 ) -> Callable[[Sets], Mapping[str, tuple[str, ...]]]:
     """Return a function from candidate sets to the parents in the best stagings of an order found greedily."""
     before = knowledge.precedence(table.variables)
 
     def search(sets: Sets) -> Mapping[str, tuple[str, ...]]:
-        scores = Scores(table, beta=beta, ess=ess, prior=prior, candidates=sets, n_jobs=n_jobs)
+        scores = Scores(
+            table, beta=beta, ess=ess, prior=prior, candidates=sets, n_jobs=n_jobs, interventions=interventions
+        )
         (chain,), _ = sample_chains(
             order_problem(scores, before), n_chains=1, n_iter=1, random_state=random_state, n_jobs=n_jobs
         )

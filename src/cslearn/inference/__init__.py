@@ -1,5 +1,6 @@
 """Using a model: queries, prediction, missing values, interventions. Knows nothing of learning."""
 
+from cslearn.inference.causal import effect_over
 from cslearn.inference.queries import MostProbable, Queries
 
-__all__ = ["MostProbable", "Queries"]
+__all__ = ["MostProbable", "Queries", "effect_over"]

@@ -87,7 +87,7 @@ class Coder:
         allowed: dict[int, frozenset[int]] = {}
         for name, value in given.items():
             column = self.variable(name)
-            row = self._weights(name, value)
+            row = self.weights(name, value)
             possible = np.flatnonzero(row)
             if not len(possible):
                 raise InputError(f"the evidence on {name!r} leaves none of its states: {value!r}")
@@ -99,7 +99,8 @@ class Coder:
                 allowed[column] = frozenset(possible.tolist())
         return Evidence(hard, weights, allowed)
 
-    def _weights(self, name: str, value: Any) -> NDArray[np.float64]:
+    def weights(self, name: str, value: Any) -> NDArray[np.float64]:
+        """Return the weight of each state of a variable by evidence on it."""
         row = np.zeros(len(self.tree.states[name]))
         if isinstance(value, Mapping):
             for state, weight in value.items():

@@ -1,0 +1,236 @@
+"""Interventions: models in which variables are set, and learning from data in which they were."""
+
+import os
+from itertools import product
+from math import isclose, prod
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import naive
+import naive_inference
+from cslearn import CStree, CStreeLearner, random_cstree
+from cslearn.candidates import candidate_sets
+from cslearn.candidates.screen import _Counter
+from cslearn.datasets import chickenpox_model
+from cslearn.errors import InputError
+from cslearn.estimators.interventions import read_interventions
+from cslearn.inference import effect_over
+from cslearn.scores import Scores
+from problems import rows_of, tables
+
+YESNO = ["no", "yes"]
+
+
+# ---------------------------------------------------------------- models in which variables are set
+@given(st.lists(st.integers(2, 3), min_size=2, max_size=5), st.integers(0, 2**32 - 1))
+def test_setting_a_variable_takes_its_own_factor_out_of_the_product(cards, seed):
+    """The truncated factorisation, outcome by outcome."""
+    tree = random_cstree(cards, random_state=seed)
+    rng = np.random.default_rng(seed)
+    v = str(rng.choice(tree.variables))
+    state = tree.states[v][int(rng.integers(len(tree.states[v])))]
+    after = tree.do({v: state})
+    chances = {tuple(outcome.values()): chance for outcome, chance in naive_inference.joint(after)}
+    for outcome in product(*(tree.states[u] for u in tree.variables)):
+        named = dict(zip(tree.variables, outcome, strict=True))
+        expected = prod(
+            tree.parameters[u][tree.stagings[u].stage_of({w: named[w] for w in tree.stagings[u].scope})][
+                tree.states[u].index(named[u])
+            ]
+            for u in tree.order
+            if u != v
+        )
+        assert isclose(chances[outcome], expected * (named[v] == state), abs_tol=1e-15)
+    assert after.order == tree.order
+    assert all(after.stagings[u] == tree.stagings[u] for u in tree.order if u != v)
+    assert CStree(after.order, after.stagings, after.parameters, states=after.states) == after
+
+
+def test_confounding_is_told_from_an_effect():
+    """A common cause makes two variables dependent; setting one does not move the other."""
+    tree = CStree(
+        ["cause", "a", "b"],
+        {"a": [{"cause": "no"}, {"cause": "yes"}], "b": [{"cause": "no"}, {"cause": "yes"}]},
+        {"cause": [[0.5, 0.5]], "a": [[0.9, 0.1], [0.2, 0.8]], "b": [[0.9, 0.1], [0.2, 0.8]]},
+        states=dict.fromkeys(["cause", "a", "b"], YESNO),
+    )
+    assert tree.query("b", {"a": "yes"})["yes"] - tree.query("b", {"a": "no"})["yes"] > 0.3
+    assert isclose(tree.average_causal_effect("a", "b", ("no", "yes"), "yes"), 0, abs_tol=1e-12)
+    assert isclose(tree.average_causal_effect("cause", "b", ("no", "yes"), "yes"), 0.7)
+    assert isclose(tree.average_causal_effect("cause", "b", ("no", "yes"), {"no": 10, "yes": 0}), -7)
+    effects = tree.causal_effect("cause", "b", {"a": ["no", "yes"]})
+    assert effects.loc["yes", "no"] == pytest.approx(0.2)
+    assert (effects.index.name, effects.columns.name) == ("cause", "b")
+
+
+def test_a_variable_can_be_set_by_odds():
+    tree = chickenpox_model()
+    after = tree.do({"exposed": {"yes": 3, "no": 1}})
+    assert after.query("exposed").tolist() == [0.25, 0.75]
+    mixed = 0.25 * tree.do({"exposed": "no"}).query("carrier") + 0.75 * tree.do({"exposed": "yes"}).query("carrier")
+    pd.testing.assert_series_equal(after.query("carrier"), mixed)
+
+
+def test_effects_over_models():
+    models = [random_cstree({"a": [0, 1], "b": [0, 1, 5]}, order=["a", "b"], random_state=s) for s in range(9)]
+    each = [tree.average_causal_effect("a", "b", (0, 1)) for tree in models]
+    summary = effect_over(models, "a", "b", (0, 1))
+    assert isclose(summary["mean"], np.mean(each))
+    assert isclose(summary["50%"], np.median(each))
+    with pytest.raises(InputError, match="no models"):
+        effect_over([], "a", "b", (0, 1))
+
+
+@pytest.mark.parametrize(
+    ("act", "message"),
+    [
+        (lambda tree: tree.do({"age": 1}), "no variable 'age'"),
+        (lambda tree: tree.do({"exposed": "perhaps"}), "no state 'perhaps'"),
+        (lambda tree: tree.do({"exposed": {"no": 0}}), "all zero"),
+        (lambda tree: tree.do("exposed"), "a mapping"),
+        (lambda tree: tree.causal_effect("exposed", "exposed"), "both treatment and outcome"),
+        (lambda tree: tree.causal_effect("exposed", "carrier", {"exposed": "no"}), "is set"),
+        (lambda tree: tree.average_causal_effect("exposed", "carrier", ("no", "yes")), "are not numbers"),
+        (lambda tree: tree.average_causal_effect("exposed", "carrier", ("no", "yes"), {"no": 1}), "no number for"),
+    ],
+)
+def test_bad_interventions(act, message):
+    with pytest.raises(InputError, match=message):
+        act(chickenpox_model())
+
+
+# ---------------------------------------------------------------- scores of interventional data
+@given(tables(min_p=2), st.integers(0, 2**32 - 1), st.sampled_from([1, 2, 3]))
+def test_rows_in_which_a_variable_was_set_do_not_count_for_it(table, seed, beta):
+    mask = np.random.default_rng(seed).random(table.codes.shape) < 0.4
+    scores = Scores(table, beta=beta, interventions=mask)
+    rows, weights = rows_of(table)
+    for i, name in enumerate(table.variables):
+        kept = [r for r in range(table.n) if not mask[r, i]]
+        others = [j for j in range(table.p) if j != i]
+        expected = naive.local_order_score(
+            [rows[r] for r in kept], [weights[r] for r in kept], table.cards, i, others, min(beta, 2), 1.0, "uniform"
+        )
+        if beta < 3:
+            found = scores.local_order_score(name, [table.variables[j] for j in others])
+            assert isclose(found, expected, rel_tol=1e-9, abs_tol=1e-9)
+        else:
+            alone = Scores(table.take(kept), beta=3)
+            others_names = [table.variables[j] for j in others]
+            assert isclose(
+                scores.local_order_score(name, others_names), alone.local_order_score(name, others_names), abs_tol=1e-9
+            )
+
+
+def test_the_screen_and_the_bound_leave_those_rows_out_too():
+    rng = np.random.default_rng(0)
+    table = random_cstree(6, random_state=0).sample_table(200, random_state=1)
+    mask = rng.random(table.codes.shape) < 0.3
+    for i in range(6):
+        alone = _Counter(table.take(~mask[:, i]), 1.0).gains_within(i, [(i + 1) % 6])
+        assert np.allclose(_Counter(table, 1.0, mask).gains_within(i, [(i + 1) % 6]), alone)
+    sets = candidate_sets(table, alpha=2, interventions=mask).sets
+    for i, name in enumerate(table.variables):
+        assert sets[name] == candidate_sets(table.take(~mask[:, i]), alpha=2).sets[name]
+    with pytest.raises(InputError, match="knows nothing of interventions"):
+        candidate_sets(table, "pc", interventions=mask)
+
+
+def experiment(tree, n, target, seed):
+    """Rows in which one variable was set to states drawn by a coin."""
+    data = tree.do({target: dict.fromkeys(tree.states[target], 1)}).sample(n, random_state=seed).astype(object)
+    return data.assign(set=target)
+
+
+def chain():
+    """a -> b -> c: observation leaves the directions open, as c -> b -> a is the same model."""
+    contexts = {"b": [{"a": x} for x in YESNO], "c": [{"b": x} for x in YESNO]}
+    parameters = {"a": [[0.5, 0.5]], "b": [[0.8, 0.2], [0.3, 0.7]], "c": [[0.7, 0.3], [0.2, 0.8]]}
+    return CStree(["a", "b", "c"], contexts, parameters, states=dict.fromkeys("abc", YESNO))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_directions_that_observation_leaves_open_are_found_by_interventions(seed):
+    tree = chain()
+    seen = tree.sample(1000, random_state=seed).astype(object).assign(set=None)
+    settings = {"n_iter": 4000, "random_state": 0}
+    observed = CStreeLearner(**settings).fit(seen.drop(columns="set"))
+    before = observed.posterior_.precedence()
+    assert 0.1 < before.loc["a", "b"] < 0.9
+    assert 0.1 < before.loc["b", "c"] < 0.9
+    both = pd.concat([seen, experiment(tree, 500, "a", seed + 10), experiment(tree, 500, "b", seed + 20)])
+    learner = CStreeLearner(**settings).fit(both, interventions="set")
+    after = learner.posterior_.precedence()
+    assert after.loc["a", "b"] > 0.9
+    assert after.loc["b", "c"] > 0.9
+    assert set(learner.cstree_.to_dag().edges) == {("a", "b"), ("b", "c")}
+    assert "set" not in learner.cstree_.variables
+    # What was set does not count for how often it occurs.
+    mask = (both["set"] == "a").to_numpy()
+    share = (both["a"][~mask] == "yes").mean()
+    assert abs(learner.cstree_.query("a")["yes"] - share) < 0.01
+
+
+def test_ways_to_say_what_was_set():
+    frame = pd.DataFrame({"a": [0, 1, 0, 1], "b": [1, 1, 0, 0], "w": [1.0, 2.0, 1.0, 1.0]})
+    expected = np.array([[True, False], [False, False], [False, True], [False, False]])
+    for column in (["a", None, "b", None], ["a", "", "b", "none"], [1, 0, 2, 0], ["1", "0", "2", "0"]):
+        rest, mask = read_interventions(frame.assign(set=column), "set", "w")
+        assert np.array_equal(mask, expected)
+        assert list(rest.columns) == ["a", "b", "w"]
+        assert np.array_equal(read_interventions(frame[["a", "b"]], column)[1], expected)
+    assert np.array_equal(read_interventions(frame[["a", "b"]], expected)[1], expected)
+    assert np.array_equal(
+        read_interventions(frame[["a", "b"]], pd.DataFrame({"b": expected[:, 1]}))[1], expected * [False, True]
+    )
+    gappy = frame[["a", "b"]].astype(object).where(frame["w"] < 2)
+    rest, mask = read_interventions(gappy, expected, missing="drop")
+    assert np.array_equal(mask, expected[[0, 2, 3]])
+    assert len(rest) == 3
+
+
+@pytest.mark.parametrize(
+    ("interventions", "message"),
+    [
+        ("set", "no such column"),
+        (["a", "c", 0], "row 2: 'c' is no variable, no number from 1 to 2"),
+        ([1, 3, 0], "row 2: 3 is no variable"),
+        ([1, 2], "2 entries, but there are 3 rows"),
+        (np.zeros((3, 3), dtype=bool), r"shape \(3, 2\); this one has shape \(3, 3\)"),
+        (np.full((3, 2), 7), "holds 7"),
+        (pd.DataFrame({"z": [True] * 3}), "columns z"),
+    ],
+)
+def test_bad_descriptions_of_what_was_set(interventions, message):
+    with pytest.raises(InputError, match=message):
+        read_interventions(pd.DataFrame({"a": [0, 1, 0], "b": [1, 1, 0]}), interventions)
+
+
+# ---------------------------------------------------------------- real data
+@pytest.mark.skipif(not os.environ.get("CSLEARN_DATA"), reason="CSLEARN_DATA names no directory with real data")
+def test_interventions_change_what_is_learned_from_the_sachs_data():
+    data = pd.read_csv(Path(os.environ["CSLEARN_DATA"]) / "sachs_interventional_disc.csv")
+    assert data.shape == (5400, 12)
+    learner = CStreeLearner(n_iter=3000, random_state=0).fit(data, interventions="INT")
+    plain = CStreeLearner(n_iter=3000, random_state=0).fit(data.drop(columns="INT"))
+    assert learner.cstree_.variables == plain.cstree_.variables
+    # The network that biologists agree on. PKC was set in 600 of the rows; it acts on PKA and Jnk.
+    known = {
+        *[("PKC", v) for v in ("Raf", "Mek", "PKA", "Jnk", "P38")],
+        *[("PKA", v) for v in ("Raf", "Mek", "Erk", "Akt", "Jnk", "P38")],
+        *[("Raf", "Mek"), ("Mek", "Erk"), ("Erk", "Akt"), ("Plcg", "PIP2"), ("Plcg", "PIP3"), ("PIP3", "PIP2")],
+    }
+    reversed_edges = {(v, u) for u, v in known}
+    after, before = learner.posterior_.precedence(), plain.posterior_.precedence()
+    for effect in ("PKA", "Jnk"):
+        assert after.loc["PKC", effect] > 0.9
+        assert before.loc["PKC", effect] < 0.1
+    assert len(known & set(learner.cstree_.to_dag().edges)) >= 15
+    assert len(known & set(plain.cstree_.to_dag().edges)) <= 12
+    assert not reversed_edges & set(learner.cstree_.to_dag().edges)
+    assert reversed_edges & set(plain.cstree_.to_dag().edges)

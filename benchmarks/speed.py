@@ -16,7 +16,7 @@ from benchmarks.report import RESULTS, peak_memory_mb, publish, table
 from cslearn import CStreeLearner, random_cstree
 
 N_ITER = 5000
-PHASES = ("candidates", "scores", "orders", "stagings", "parameters")
+PHASES = ("candidates", "scores", "prior", "orders", "stagings", "parameters")
 
 
 def warm_up() -> None:

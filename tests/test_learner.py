@@ -57,13 +57,13 @@ def test_small_problems_are_solved_exactly(prior, cards):
 def test_the_learned_model_is_consistent():
     tree = random_cstree([2, 3, 2, 4, 2], random_state=1)
     data = tree.sample(500, random_state=2)
-    learner = CStreeLearner(**QUICK).fit(data)
-    scores = Scores(data, prior=learner.prior, ess=learner.ess)
+    learner = CStreeLearner(parameters="mean", **QUICK).fit(data)
+    scores = Scores(data, prior=learner.prior_, ess=learner.ess)
     assert learner.cstree_.order == learner.order_
     assert isclose(learner.log_order_score_, scores.order_score(learner.order_), rel_tol=1e-9)
     assert isclose(learner.log_score_, scores.cstree_score(learner.cstree_), rel_tol=1e-9)
     assert learner.cstree_.fit_parameters(data, ess=learner.ess) == learner.cstree_
-    assert set(learner.timings_) == {"data", "candidates", "scores", "orders", "stagings", "parameters"}
+    assert set(learner.timings_) == {"data", "candidates", "scores", "prior", "orders", "stagings", "parameters"}
     assert learner.posterior_.best.best_log_score == learner.log_order_score_
     assert learner.n_iter_ == 600
     assert isclose(learner.score(data), learner.score_samples(data).mean())
@@ -276,7 +276,7 @@ def test_an_interrupt_keeps_the_best_model_and_says_so():
     assert learner.interrupted_
     assert learner.n_iter_ < 100_000_000
     assert isinstance(learner.cstree_, CStree)
-    assert list(dict.fromkeys(calls)) == ["data", "candidates", "scores", "orders", "stagings", "parameters"]
+    assert list(dict.fromkeys(calls)) == ["data", "candidates", "scores", "prior", "orders", "stagings", "parameters"]
 
 
 # ---------------------------------------------------------------- scikit-learn

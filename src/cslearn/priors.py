@@ -25,7 +25,7 @@ from cslearn.errors import InputError
 from cslearn.stagings import Context, Staging
 from cslearn.stagings.level import LevelWeights, Splits
 
-__all__ = ["PRIORS", "Prior", "SparsePrior", "TreePrior", "UniformPrior", "get_prior"]
+__all__ = ["ADAPTIVE", "PRIORS", "Prior", "SparsePrior", "TreePrior", "UniformPrior", "get_prior"]
 
 
 @dataclass(frozen=True)
@@ -183,10 +183,20 @@ class TreePrior(Prior):
 PRIORS: dict[str, Prior] = {prior.name: prior for prior in (TreePrior(), SparsePrior(), UniformPrior())}
 
 
+# The name of the tree prior whose probabilities are chosen by the data; see `cslearn.orders.adaptive`.
+ADAPTIVE = "adaptive"
+
+
 def get_prior(prior: str | Prior) -> Prior:
     """Return the prior of that name, or `prior` itself if it is one."""
     if isinstance(prior, Prior):
         return prior
+    if prior == ADAPTIVE:
+        raise InputError(
+            "the adaptive prior is chosen while a CStree is learned; use the one that a learner chose, learner.prior_"
+        )
     if prior not in PRIORS:
-        raise InputError(f"there is no prior {prior!r}; choose one of {', '.join(map(repr, PRIORS))}")
+        raise InputError(
+            f"there is no prior {prior!r}; choose one of {', '.join(map(repr, PRIORS))}, or for a learner {ADAPTIVE!r}"
+        )
     return PRIORS[prior]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from functools import cached_property
 from itertools import combinations, permutations
 from math import comb, factorial, fsum, inf, lgamma, prod
@@ -130,6 +131,12 @@ class Scores:
         self.index = {name: i for i, name in enumerate(self.table.variables)}
         self.candidates = self._checked_candidates(candidates)
 
+    def with_prior(self, prior: str | Prior) -> Scores:
+        """Return the scores with another prior over stagings; the tables, which do not depend on it, are shared."""
+        other = copy(self)
+        other.prior = get_prior(prior)
+        return other
+
     def _checked_candidates(self, candidates: Mapping[str, Iterable[str]] | None) -> tuple[NDArray[np.intp], ...]:
         """Return the columns of the candidates of each variable, ascending, constant variables left out."""
         names = self.table.variables
@@ -187,6 +194,10 @@ class Scores:
         if state not in states:
             raise InputError(f"{variable!r} has no state {state!r}; it has {', '.join(map(str, states))}")
         return column, states.index(state)
+
+    def counted(self, target: int) -> Table:
+        """Return the rows that count for a target: those in which it was not set from outside."""
+        return self._tables_by_target[target]
 
     # ------------------------------------------------------------------ tables
     @cached_property

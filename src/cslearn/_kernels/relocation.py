@@ -7,7 +7,7 @@ from numba import njit
 
 from cslearn._kernels.levels import clear, join, leave, log_score
 
-__all__ = ["relocate", "relocation_log_weights", "run", "set_order"]
+__all__ = ["relocate", "relocation_log_weights", "rescore", "run", "set_order"]
 
 # After this many changes the sums of a target are made anew, so that rounding errors do not grow.
 REFRESH = 100
@@ -33,6 +33,13 @@ def set_order(problem, state, order):
         state.position[order[t]] = t
     for i in range(len(order)):
         _refresh(problem, state, i)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def rescore(problem, state):
+    """Make the scores anew from the sums, for a problem that differs from the state's in the prior's weights alone."""
+    for i in range(len(state.order)):
+        state.score[i] = log_score(problem, i, state, i, np.int64(-1), np.int64(0))
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

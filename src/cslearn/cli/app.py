@@ -46,6 +46,7 @@ class Graph(StrEnum):
 class PriorName(StrEnum):
     """Priors over stagings."""
 
+    adaptive = "adaptive"
     tree = "tree"
     sparse = "sparse"
     uniform = "uniform"
@@ -54,6 +55,7 @@ class PriorName(StrEnum):
 class Estimate(StrEnum):
     """Estimates of parameters."""
 
+    averaged = "averaged"
     mean = "mean"
     map = "map"
     mle = "mle"
@@ -165,9 +167,11 @@ def fit(
     alpha: Alpha = None,
     level: Level = 0.05,
     from_graph: FromGraph = Graph.cpdag,
-    prior: Annotated[PriorName, typer.Option("--prior", help="Prior over stagings.")] = PriorName.tree,
+    prior: Annotated[PriorName, typer.Option("--prior", help="Prior over stagings.")] = PriorName.adaptive,
     ess: Annotated[float, typer.Option("--ess", help="Equivalent sample size.")] = 5.0,
-    parameters: Annotated[Estimate, typer.Option("--parameters", help="How parameters are estimated.")] = Estimate.mean,
+    parameters: Annotated[Estimate, typer.Option("--parameters", help="How parameters are estimated.")] = (
+        Estimate.averaged
+    ),
     n_iter: Iterations = None,
     n_chains: Chains = 2,
     knowledge: KnowledgeFile = None,

@@ -17,6 +17,7 @@ PHASES = {
     "data": "reading the data",
     "candidates": "selecting candidates",
     "scores": "scoring contexts",
+    "prior": "choosing the prior",
     "orders": "sampling orders",
     "stagings": "finding the best stagings",
     "parameters": "estimating parameters",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from cslearn.estimators import CStreeLearner
     from cslearn.estimators.cost import Cost
     from cslearn.graphs import RelationTable
+    from cslearn.priors import Prior
 
 __all__ = [
     "fit_document",
@@ -68,6 +70,7 @@ def fit_document(learner: CStreeLearner) -> dict[str, Any]:
     return {
         **model_document(learner.cstree_),
         "csi_relations": relation_documents(learner.relations_),
+        "prior": {"name": learner.prior_.name, **asdict(learner.prior_)},
         "log_order_score": learner.log_order_score_,
         "log_score": learner.log_score_,
         "moves": learner.n_iter_,
@@ -101,6 +104,12 @@ def _print_relations(console: Console, learner: CStreeLearner) -> None:
         _say(console, f"  {supported.relation.in_words()}  ({factor})")
 
 
+def _in_words(prior: Prior) -> str:
+    """Return the name of a prior with its settings."""
+    settings = ", ".join(f"{name} {value}" for name, value in asdict(prior).items())
+    return prior.name + (f" ({settings})" if settings else "")
+
+
 def _print_learned(console: Console, learner: CStreeLearner) -> None:
     tree = learner.cstree_
     edges = sum(map(len, tree.parents.values()))
@@ -114,6 +123,7 @@ def _print_learned(console: Console, learner: CStreeLearner) -> None:
     console.print()
     _print_relations(console, learner)
     console.print()
+    _say(console, f"Prior over stagings: {_in_words(learner.prior_)}")
     _say(console, f"Log score {learner.log_score_:,.2f} (order {learner.log_order_score_:,.2f})")
     moves = learner.n_iter_ / max(learner.timings_["orders"], 1e-9)
     phases = ", ".join(f"{phase} {seconds:.2f}" for phase, seconds in learner.timings_.items())

@@ -19,19 +19,21 @@ from sklearn.utils.validation import check_is_fitted
 from cslearn.candidates import CandidateSets, Knowledge, candidate_sets
 from cslearn.candidates.sets import DEFAULT_MEMORY
 from cslearn.cstree import CStree
-from cslearn.cstree.parameters import Method
 from cslearn.data import Table, as_table
 from cslearn.errors import DataWarning, InputError
+from cslearn.estimators.averaging import averaged_parameters
 from cslearn.estimators.evidence import relation_table
 from cslearn.estimators.interventions import read_interventions
 from cslearn.estimators.search import greedy_search
-from cslearn.orders import OrderPosterior, Progress, order_problem, sample_chains
+from cslearn.orders import OrderPosterior, Progress, adapted_prior, order_problem, sample_chains, with_prior
 from cslearn.orders.summary import summarise
-from cslearn.priors import Prior, get_prior
+from cslearn.priors import ADAPTIVE, Prior, TreePrior
 from cslearn.scores import Scores
 from cslearn.stagings.counting import check_beta
 
 __all__ = ["CStreeLearner"]
+
+ESTIMATES = ("averaged", "mean", "map", "mle")
 
 
 class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -56,12 +58,14 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         For ``"pc"``, ``"grasp"`` and a graph: take parents and undirected neighbours, or all neighbours.
     max_memory : float
         Bytes that the tables of scores may take before ``candidates="auto"`` turns to a screen.
-    prior : {"tree", "sparse", "uniform"} or Prior
-        Prior over the stagings of a variable given the order; see :mod:`cslearn.priors`.
+    prior : {"adaptive", "tree", "sparse", "uniform"} or Prior
+        Prior over the stagings of a variable given the order; see :mod:`cslearn.priors`. ``"adaptive"`` is a tree prior
+        whose probabilities are chosen by the data; see :mod:`cslearn.orders.adaptive`.
     ess : float
         Equivalent sample size of the Dirichlet priors.
-    parameters : {"mean", "map", "mle"}
-        How the parameters are estimated; see :meth:`cslearn.CStree.fit_parameters`.
+    parameters : {"averaged", "mean", "map", "mle"}
+        How the parameters are estimated: by the posterior mean over all stagings of the order
+        (:mod:`cslearn.estimators.averaging`), or given the best staging (:meth:`cslearn.CStree.fit_parameters`).
     search : {"mcmc"}
         How orders are searched: by the relocation Gibbs sampler.
     n_iter : int, optional
@@ -91,6 +95,8 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
     order_ : tuple of str
         The best order met, which is that of ``cstree_``.
     candidates_ : CandidateSets
+    prior_ : Prior
+        The prior over stagings, chosen by the data if it is adaptive.
     posterior_ : OrderPosterior
         The sampled orders.
     relations_ : RelationTable
@@ -134,9 +140,9 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         level: float = 0.05,
         from_graph: Literal["cpdag", "skeleton"] = "cpdag",
         max_memory: float = DEFAULT_MEMORY,
-        prior: str | Prior = "tree",
+        prior: str | Prior = ADAPTIVE,
         ess: float = 5.0,
-        parameters: Method = "mean",
+        parameters: Literal["averaged", "mean", "map", "mle"] = "averaged",
         search: str = "mcmc",
         n_iter: int | None = None,
         n_chains: int = 2,
@@ -193,6 +199,8 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         """
         self._check_parameters()
         self.timings_: dict[str, float] = {}
+        adaptive = isinstance(self.prior, str) and self.prior == ADAPTIVE
+        prior = TreePrior() if adaptive else self.prior
         with self._phase("data"):
             data, mask = read_interventions(X, interventions, sample_weight, self.missing)
             table = as_table(data, states=self.states, missing=self.missing, sample_weight=sample_weight)
@@ -213,7 +221,7 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
                     knowledge=knowledge,
                     beta=self.beta,
                     ess=self.ess,
-                    prior=self.prior,
+                    prior=prior,
                     random_state=self._seeds()[1],
                     n_jobs=self.n_jobs,
                     interventions=mask,
@@ -226,23 +234,33 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
                 table,
                 beta=self.beta,
                 ess=self.ess,
-                prior=self.prior,
+                prior=prior,
                 candidates=self.candidates_.sets,
                 n_jobs=self.n_jobs,
                 interventions=mask,
             )
             problem = order_problem(scores, knowledge.precedence(table.variables))
+        self.interrupted_ = False
+        with self._phase("prior"):
+            if adaptive:
+                # For an order found greedily with the fixed tree prior.
+                chains, self.interrupted_ = sample_chains(problem, n_chains=1, n_iter=1, random_state=self._seeds()[0])
+                if not self.interrupted_:
+                    scores = scores.with_prior(adapted_prior(problem, chains[0].best_order))
+                    problem = with_prior(problem, scores.prior)
+            self.prior_: Prior = scores.prior
         with self._phase("orders"):
-            chains, self.interrupted_ = sample_chains(
-                problem,
-                n_chains=self.n_chains,
-                n_iter=self.n_iter,
-                burn_in=self.burn_in,
-                thin=self.thin,
-                random_state=self._seeds()[0],
-                n_jobs=self.n_jobs,
-                callback=None if self.callback is None else partial(self.callback, "orders"),
-            )
+            if not self.interrupted_:
+                chains, self.interrupted_ = sample_chains(
+                    problem,
+                    n_chains=self.n_chains,
+                    n_iter=self.n_iter,
+                    burn_in=self.burn_in,
+                    thin=self.thin,
+                    random_state=self._seeds()[0],
+                    n_jobs=self.n_jobs,
+                    callback=None if self.callback is None else partial(self.callback, "orders"),
+                )
             self.posterior_ = OrderPosterior(table.variables, chains)
             self.order_ = self.posterior_.order_names(self.posterior_.best.best_order)
             self.log_order_score_ = self.posterior_.best.best_log_score
@@ -253,7 +271,10 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
             structure = CStree(self.order_, {v: staging for v, (_, staging) in best.items()}, states=states)
             self.log_score_ = scores.cstree_score(structure)
         with self._phase("parameters"):
-            fitted = structure.fit_parameters(table, self.parameters, ess=self.ess, interventions=mask)
+            if self.parameters == "averaged":
+                fitted = structure.with_parameters(averaged_parameters(structure, scores))
+            else:
+                fitted = structure.fit_parameters(table, self.parameters, ess=self.ess, interventions=mask)
             self.cstree_ = CStree(
                 fitted.order, fitted.stagings, fitted.parameters, states=states, learning=self._record(table)
             )
@@ -309,7 +330,7 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
                 "candidates": self.candidates_.method,
                 "alpha": None if self.alpha is None else int(self.alpha),
                 "level": self.level if self.candidates_.method == "pc" else None,
-                "prior": get_prior(self.prior).name,
+                "prior": self.prior if isinstance(self.prior, str) else self.prior.name,
                 "ess": float(self.ess),
                 "parameters": self.parameters,
                 "search": self.search,
@@ -317,6 +338,7 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
                 "missing": self.missing,
                 "seed": int(self.random_state) if isinstance(self.random_state, int | np.integer) else None,
             },
+            "prior": {"name": self.prior_.name, **asdict(self.prior_)},
             "log_score": self.log_score_,
             "log_order_score": self.log_order_score_,
             "interrupted": self.interrupted_,
@@ -338,6 +360,10 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
             )
         if self.search != "mcmc":
             raise InputError(f"there is no search {self.search!r}; choose 'mcmc'")
+        if self.parameters not in ESTIMATES:
+            raise InputError(
+                f"there is no estimate {self.parameters!r}; choose one of {', '.join(map(repr, ESTIMATES))}"
+            )
         for name, least in (("n_chains", 1), ("n_iter", 1), ("burn_in", 0), ("thin", 1)):
             value = getattr(self, name)
             optional = name != "n_chains"

@@ -1,10 +1,11 @@
 """Searches over orders of the variables. Knows nothing of stagings beyond their scores."""
 
+from cslearn.orders.adaptive import adapted_prior
 from cslearn.orders.chains import Chain, Progress, default_n_iter, sample_chains
 from cslearn.orders.diagnostics import effective_sample_size, r_hat
 from cslearn.orders.exact import ExactOrders
 from cslearn.orders.posterior import OrderPosterior
-from cslearn.orders.problem import order_problem
+from cslearn.orders.problem import order_problem, with_prior
 from cslearn.orders.subsets import SubsetScores
 
 __all__ = [
@@ -13,9 +14,11 @@ __all__ = [
     "OrderPosterior",
     "Progress",
     "SubsetScores",
+    "adapted_prior",
     "default_n_iter",
     "effective_sample_size",
     "order_problem",
     "r_hat",
     "sample_chains",
+    "with_prior",
 ]

@@ -13,9 +13,12 @@ from cslearn._numerics import n_threads
 from cslearn.priors import Prior
 from cslearn.scores import Scores
 
-__all__ = ["order_problem"]
+__all__ = ["order_problem", "with_prior"]
 
 Floats = NDArray[np.float64]
+
+# The parts of a problem that `_prior_weights` gives.
+WEIGHTS = ("stop_weight", "split_weight", "whole", "both", "norm", "norm_e")
 
 
 def order_problem(scores: Scores, before: NDArray[np.bool_] | None = None) -> Any:
@@ -83,6 +86,12 @@ def order_problem(scores: Scores, before: NDArray[np.bool_] | None = None) -> An
         light,
         np.zeros((p, p), dtype=bool) if before is None else np.ascontiguousarray(before, dtype=bool),
     )
+
+
+def with_prior(problem: Any, prior: Prior) -> Any:
+    """Return the problem with another prior over stagings; the large arrays are shared."""
+    weights = _prior_weights(prior, np.unique(problem.cards), problem.columns.shape[1], problem.beta)
+    return problem._replace(**dict(zip(WEIGHTS, weights, strict=True)))
 
 
 def _prior_weights(prior: Prior, cards: NDArray[np.int64], m: int, beta: int) -> tuple[Floats, ...]:

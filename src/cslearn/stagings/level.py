@@ -265,8 +265,13 @@ class LevelWeights:
         return [tuple(zip(variables, outcome, strict=True)) for outcome in states]
 
     # ------------------------------------------------------------------ stages
-    def stage_probabilities(self) -> dict[tuple[int, ...], Floats]:
+    def stage_probabilities(self, smallest: float = SMALLEST_PROBABILITY) -> dict[tuple[int, ...], Floats]:
         """Return the probability of each context to be a stage of a staging drawn with these weights.
+
+        Parameters
+        ----------
+        smallest : float
+            Sets of context variables with which no stage is more probable are left out.
 
         Returns
         -------
@@ -286,7 +291,7 @@ class LevelWeights:
         for t in range(beta):
             with np.errstate(invalid="ignore"):
                 here = np.where(passing[t] != 0, passing[t] * np.exp(self.stages[t] - sums[t]), 0.0)
-            self._collect(found, here, t)
+            self._collect(found, here, t, smallest)
             for r, values in enumerate(products[t], start=1):
                 weight = self.splits[t][r - 1] / factorial(r)
                 if not weight or m < r:
@@ -297,7 +302,7 @@ class LevelWeights:
                 share = np.where(passing[t][lead] != 0, share, 0.0)
                 spread = share.reshape(*share.shape[: 2 * t], *(n for _ in range(r) for n in (m, 1)))
                 passing[t + r] = passing[t + r] + np.broadcast_to(spread, passing[t + r].shape)
-        self._collect(found, passing[beta], beta)
+        self._collect(found, passing[beta], beta, smallest)
         return found
 
     def unused_probabilities(self) -> Floats:
@@ -335,13 +340,13 @@ class LevelWeights:
             return np.logaddexp(positive, pairs)
         return positive + np.log1p(-np.exp(pairs - positive))
 
-    def _collect(self, found: dict[tuple[int, ...], Floats], probabilities: Floats, t: int) -> None:
+    def _collect(self, found: dict[tuple[int, ...], Floats], probabilities: Floats, t: int, smallest: float) -> None:
         """Add up the probabilities of contexts of `t` variables over the orders in which they were built up."""
         if t == 0:
             found[()] = probabilities
             return
         mass = np.abs(probabilities).max(axis=tuple(range(1, 2 * t, 2)))
-        for variables in np.argwhere(mass > SMALLEST_PROBABILITY).tolist():
+        for variables in np.argwhere(mass > smallest).tolist():
             if len(set(variables)) < t:
                 continue
             index = tuple(n for k in variables for n in (k, slice(int(self.cards[k]))))

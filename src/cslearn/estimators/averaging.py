@@ -1,0 +1,121 @@
+"""Parameters averaged over the stagings of an order.
+
+The best staging was selected among very many, so some of its splits are noise, and the frequencies in its stages
+exaggerate the difference between them. Given the order, the posterior mean of the probabilities of the target after an
+outcome ``x`` is, over all stagings,
+
+    sum over the contexts c' that agree with x of P(c' is a stage | data, order) * mean(c'),
+
+as exactly one stage of each staging agrees with `x`; ``mean(c')`` is the posterior mean of that stage. Averaged over
+the rows in a stage ``c`` of the best staging, that is
+
+    theta(c) = sum over contexts c' of P(c' is a stage) * mean(c') * N(c and c') / N(c).
+
+A split of which the data are sure keeps its frequencies, a doubtful one is drawn towards what it was split from. Of all
+parameters of that staging these have the least expected divergence from the truth, given order and data, for rows like
+those of the data.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cslearn.counts import stage_counts, stage_of_rows
+from cslearn.cstree import CStree
+from cslearn.cstree.parameters import estimate
+from cslearn.scores import Scores
+
+__all__ = ["SMALLEST", "averaged_parameters"]
+
+# Contexts that are less probably stages are left out.
+SMALLEST = 1e-3
+
+Floats = NDArray[np.float64]
+
+
+def averaged_parameters(tree: CStree, scores: Scores, smallest: float = SMALLEST) -> dict[str, Floats]:
+    """Return the parameters of a CStree, averaged over all stagings of its order.
+
+    Parameters
+    ----------
+    tree : CStree
+        Its stagings are within the bounds of `scores`.
+    scores : Scores
+        Of the data, with the prior over stagings and the equivalent sample size.
+    smallest : float
+        Contexts whose probability to be a stage is smaller are left out, and the rest makes up for it.
+
+    Returns
+    -------
+    dict of str to ndarray, shape (stages, cardinality)
+
+    Examples
+    --------
+    >>> from cslearn.datasets import chickenpox_model
+    >>> from cslearn.estimators.averaging import averaged_parameters
+    >>> from cslearn.scores import Scores
+    >>> truth = chickenpox_model()
+    >>> data = truth.sample_table(200, random_state=0)
+    >>> truth.fit_parameters(data, ess=5.0).parameters["exposed"].round(2)
+    array([[0.89, 0.11],
+           [0.49, 0.51],
+           [0.65, 0.35]])
+    >>> averaged_parameters(truth, Scores(data, prior="tree", ess=5.0))["exposed"].round(2)
+    array([[0.87, 0.13],
+           [0.52, 0.48],
+           [0.64, 0.36]])
+    """
+    return {v: _averaged(tree, v, tree.order[:t], scores, smallest) for t, v in enumerate(tree.order)}
+
+
+def _averaged(tree: CStree, target: str, before: tuple[str, ...], scores: Scores, smallest: float) -> Floats:
+    i = scores.index[target]
+    table = scores.counted(i)
+    codes, d, cards = table.codes, table.cards[i], np.array(table.cards)
+    columns = scores.candidates[i]
+    level = np.flatnonzero(np.isin(columns, [scores.index[v] for v in before]))
+    weights = scores.level_weights(i, level)
+
+    contexts = [
+        [(scores.index[v], table.states[scores.index[v]].index(x)) for v, x in context.items()]
+        for context in tree.stagings[target]
+    ]
+    stage = stage_of_rows(codes, contexts)
+    rows = np.bincount(stage, weights=table.weights, minlength=len(contexts))
+    total, mass = np.zeros((len(contexts), d)), np.zeros(len(contexts))
+    for variables, probabilities in weights.stage_probabilities(smallest).items():
+        there = columns[level[list(variables)]]
+        cell = np.zeros(table.n, dtype=np.intp)
+        for column in there:
+            cell = cell * cards[column] + codes[:, column]
+        size = probabilities.size
+        counts = np.bincount(
+            (stage * size + cell) * d + codes[:, i], weights=table.weights, minlength=len(contexts) * size * d
+        ).reshape(len(contexts), size, d)
+        a_stage = scores.ess / size
+        of_cell = counts.sum(axis=0)
+        mean = (of_cell + a_stage / d) / (of_cell.sum(axis=1, keepdims=True) + a_stage)
+        # A stage without data is as if its rows were spread evenly over what agrees with it.
+        share = np.where(rows[:, None] > 0, counts.sum(axis=2), _agreement(contexts, there, cards))
+        share *= np.where(probabilities.ravel() >= smallest, probabilities.ravel(), 0.0)
+        total += share @ mean
+        mass += share.sum(axis=1)
+    a_stages = np.array([scores.ess / prod(cards[v] for v, _ in pairs) for pairs in contexts])
+    alone = estimate(stage_counts(table, i, contexts), a_stages, "mean")
+    return np.where(mass[:, None] > 0, total / np.where(mass > 0, mass, 1.0)[:, None], alone)
+
+
+def _agreement(contexts: list[list[tuple[int, int]]], columns: NDArray[np.intp], cards: NDArray[np.intp]) -> Floats:
+    """Return the share of each context that agrees with each outcome of some variables."""
+    result = np.ones((len(contexts), 1))
+    for column in columns:
+        share = np.full((len(contexts), cards[column]), 1 / cards[column])
+        for row, pairs in enumerate(contexts):
+            known = [x for v, x in pairs if v == column]
+            if known:
+                share[row] = np.arange(cards[column]) == known[0]
+        result = (result[:, :, None] * share[:, None, :]).reshape(len(contexts), -1)
+    return result

@@ -60,6 +60,7 @@ def grown_candidates(
     ess: float,
     prior: str | Prior,
     n_jobs: int | None = None,
+    interventions: NDArray[np.bool_] | None = None,
 ) -> Sets:
     """Return the candidates of each variable for a context bound beyond two.
 
@@ -70,7 +71,7 @@ def grown_candidates(
         Where candidates are chosen from.
     joined : ndarray, shape (p, p)
         The probability that two variables are joined by an edge, from a pass with two context variables.
-    beta, ess, prior, n_jobs
+    beta, ess, prior, n_jobs, interventions
         As in :class:`cslearn.scores.Scores`.
     """
     names = table.variables
@@ -96,7 +97,9 @@ def grown_candidates(
                 number = fitting_number(tuple(cards[w] for w in (*base, *rest)), beta)
                 trial[v] = (*base, *rest[: max(number - len(base), 1)]) if rest else ()
                 tried[v].update(trial[v], () if rest else allowed[v])
-            scores = Scores(table, beta=beta, ess=ess, prior=prior, candidates=trial, n_jobs=n_jobs)
+            scores = Scores(
+                table, beta=beta, ess=ess, prior=prior, candidates=trial, n_jobs=n_jobs, interventions=interventions
+            )
             for i, v in enumerate(names):
                 if not trial[v]:
                     continue
@@ -131,6 +134,7 @@ def raised_bounds(
     ess: float,
     prior: str | Prior,
     n_jobs: int | None = None,
+    interventions: NDArray[np.bool_] | None = None,
 ) -> dict[str, int]:
     """Return the context bound of each variable, raised above two while the evidence of its level in an order grows."""
     bounds = dict.fromkeys(table.variables, 2)
@@ -139,7 +143,9 @@ def raised_bounds(
     for beta in range(2, most + 1):
         candidates = {v: sets[v] for v in table.variables}
         bound = {v: beta if v in open_for_more else 1 for v in table.variables}
-        scores = Scores(table, beta=bound, ess=ess, prior=prior, candidates=candidates, n_jobs=n_jobs)
+        scores = Scores(
+            table, beta=bound, ess=ess, prior=prior, candidates=candidates, n_jobs=n_jobs, interventions=interventions
+        )
         raised = []
         for v in open_for_more:
             before = order[: order.index(v)]

@@ -67,6 +67,7 @@ class Missing(StrEnum):
     error = "error"
     drop = "drop"
     state = "state"
+    em = "em"
 
 
 DataFile = Annotated[Path, typer.Argument(metavar="DATA", help="A table: .csv, .tsv or .tab (also .gz), or .parquet.")]
@@ -75,7 +76,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines inst
 Seed = Annotated[int, typer.Option("--seed", help="Seed of the random numbers.")]
 Separator = Annotated[str | None, typer.Option("--sep", help="What separates the columns of a text file.")]
 MissingOption = Annotated[
-    Missing, typer.Option("--missing", help="Rows with missing values: refuse, drop, or a state.")
+    Missing, typer.Option("--missing", help="Missing values: refuse, drop the rows, a state of their own, or em.")
 ]
 Weights = Annotated[str | None, typer.Option("--weights", metavar="COLUMN", help="The column of row weights.")]
 Beta = Annotated[int, typer.Option("--beta", help="Most context variables of a stage: 0, 1 or 2.")]
@@ -120,7 +121,8 @@ def _table(
 
     return as_table(
         data,
-        missing=missing.value,
+        # For em they are a state at first, which the learner takes for what it is.
+        missing="state" if missing is Missing.em else missing.value,  # type: ignore[arg-type]
         sample_weight=weights,
         leave_out=leave_out or (),
         na_values=na_values or DEFAULT_NA_VALUES,
@@ -128,6 +130,25 @@ def _table(
         sep=sep,
         table_format=table_format,  # type: ignore[arg-type]  # checked there
     )
+
+
+def _interventions(
+    data: Path,
+    column: str,
+    missing: Missing,
+    weights: str | None,
+    leave_out: list[str] | None,
+    na_values: list[str] | None,
+    sep: str | None,
+) -> Any:
+    """Return which variables were set in which rows, by a column that names them."""
+    from cslearn.data import DEFAULT_NA_VALUES, as_frame
+    from cslearn.estimators.interventions import read_interventions
+
+    if missing in (Missing.drop, Missing.em):
+        raise InputError(f"--interventions cannot be combined with --missing {missing.value}")
+    frame = as_frame(data, na_values=na_values or DEFAULT_NA_VALUES, sep=sep)
+    return read_interventions(frame.drop(columns=leave_out or [], errors="ignore"), column, weights)[1]
 
 
 def _knowledge(path: Path | None) -> Any:
@@ -177,6 +198,10 @@ def fit(
     knowledge: KnowledgeFile = None,
     missing: MissingOption = Missing.error,
     weights: Weights = None,
+    interventions: Annotated[
+        str | None,
+        typer.Option("--interventions", metavar="COLUMN", help="The column that names the variable set in each row."),
+    ] = None,
     leave_out: LeaveOut = None,
     na_values: NaValues = None,
     max_states: MaxStates = 64,
@@ -191,6 +216,10 @@ def fit(
     from cslearn.cli.text import fit_document, print_fit
     from cslearn.estimators import CStreeLearner
 
+    mask = None
+    if interventions is not None:
+        mask = _interventions(data, interventions, missing, weights, leave_out, na_values, sep)
+        leave_out = [*(leave_out or ()), interventions]
     table = _table(data, missing, weights, leave_out, na_values, max_states, sep, table_format)
     if output is None:
         output = Path("model.json")
@@ -211,10 +240,11 @@ def fit(
             n_iter=n_iter,
             n_chains=n_chains,
             knowledge=_knowledge(knowledge),
+            missing="em" if missing is Missing.em else "error",
             random_state=seed,
             n_jobs=jobs,
             callback=callback,
-        ).fit(table)
+        ).fit(table, interventions=mask)
     learner.cstree_.save(output)
     if json_output:
         print(json.dumps({"model": str(output), **fit_document(learner)}))
@@ -397,7 +427,9 @@ def _options(
 
 # How the options of Python functions, which errors name, are called here.
 OPTIONS = {
-    r'missing="?(drop|state)"?': r"--missing \1",
+    r'missing="?(drop|state|em)"?': r"--missing \1",
+    r"interventions='([^']*)'": r"--interventions \1",
+    r"method='sampling'": "--sampling",
     r"sep=('[^']*'|\S+)": r"--sep \1",
     r"max_states=(\d+)": r"--max-states \1",
     r"\bna_values=": "--na",

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cslearn.cli.app import DataFile, Json, ModelFile, NaValues, Separator, app
+from cslearn.cli.app import DataFile, Json, ModelFile, NaValues, Seed, Separator, app
 from cslearn.errors import InputError
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
     from cslearn import CStree
 
-__all__ = ["predict", "query"]
+__all__ = ["impute", "predict", "query"]
 
 OutputCsv = Annotated[
     Path | None, typer.Option("--output", "-o", metavar="FILE", help="CSV file.", show_default="the terminal")
@@ -94,6 +95,9 @@ def query(
     most_probable: Annotated[
         bool, typer.Option("--most-probable", help="The most probable outcome of all variables instead.")
     ] = False,
+    sampling: Annotated[
+        bool, typer.Option("--sampling", help="Estimate the answer from draws, where the exact one is too large.")
+    ] = False,
     output: OutputCsv = None,
     json_output: Json = False,
 ) -> None:
@@ -116,7 +120,7 @@ def query(
         return
     if not targets:
         raise InputError(f"name a variable to ask for; the model has {', '.join(tree.variables)}")
-    frame = tree.query(targets, evidence).reset_index()
+    frame = tree.query(targets, evidence, method="sampling" if sampling else "exact").reset_index()
     _write(json.dumps(_records(frame)) + "\n" if json_output else frame.to_csv(index=False), output)
 
 
@@ -167,3 +171,32 @@ def predict(
     from cslearn.cli.text import print_confusion
 
     print_confusion(target, tree.states[target], counts.to_numpy().tolist(), accuracy)
+
+
+class Fill(StrEnum):
+    """How missing cells are filled in."""
+
+    mode = "mode"
+    draw = "draw"
+
+
+@app.command()
+def impute(
+    model: ModelFile,
+    data: DataFile,
+    method: Annotated[
+        Fill, typer.Option("--method", help="The most probable completion of each row, or a random draw.")
+    ] = Fill.mode,
+    output: OutputCsv = None,
+    na_values: NaValues = None,
+    sep: Separator = None,
+    seed: Seed = 0,
+    json_output: Json = False,
+) -> None:
+    """Fill in the missing cells of a table."""
+    from cslearn import CStree
+    from cslearn.data import DEFAULT_NA_VALUES
+
+    tree = CStree.load(model)
+    frame = tree.impute(data, method.value, seed, na_values=na_values or DEFAULT_NA_VALUES, sep=sep)
+    _write(json.dumps(_records(frame)) + "\n" if json_output else frame.to_csv(index=False), output)

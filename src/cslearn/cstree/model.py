@@ -514,6 +514,7 @@ class CStree:
         *,
         ess: float = 1.0,
         interventions: NDArray[np.bool_] | None = None,
+        missing: Literal["error", "em"] = "error",
     ) -> CStree:
         """Return the same structure with parameters estimated from data.
 
@@ -527,6 +528,9 @@ class CStree:
             Equivalent sample size of the Dirichlet priors (not used by ``mle``).
         interventions : ndarray of bool, shape (n, variables), optional
             Where a variable was set from outside: such a row does not count for the parameters of that variable.
+        missing : {"error", "em"}
+            Refuse missing cells, or estimate by expectation-maximisation; see :func:`cslearn.inference.em`, which
+            also tells how the likelihood grew.
 
         Examples
         --------
@@ -536,6 +540,14 @@ class CStree:
         >>> fitted.parameters["carrier"][0].round(2)
         array([0.98, 0.02])
         """
+        if missing == "em":
+            from cslearn.inference import em
+
+            if interventions is not None:
+                raise InputError('interventions cannot be combined with missing="em"')
+            return em(self, data, method, ess=ess).tree
+        if missing != "error":
+            raise InputError(f'missing must be "error" or "em", not {missing!r}')
         table = self.encode(data)
         cards = np.array(table.cards)
         parameters = {}
@@ -750,6 +762,44 @@ class CStree:
         from cslearn.inference.prediction import predict
 
         return predict(self, data, target, **options)
+
+    def impute(
+        self,
+        data: Any,
+        method: Literal["mode", "draw"] = "mode",
+        random_state: RandomState = None,
+        **options: Any,
+    ) -> pd.DataFrame:
+        """Return the data with missing cells filled in.
+
+        Parameters
+        ----------
+        data : frame, array, path or whatever :func:`cslearn.data.as_table` reads
+            States that the model does not know count as missing, with a warning; so do variables without a column.
+        method : {"mode", "draw"}
+            ``mode``: the jointly most probable completion of each row. ``draw``: one drawn from the distribution of the
+            missing cells given the known ones; several such tables show how uncertain the cells are.
+        random_state : int, Generator or None
+            Seed of the draws.
+        **options
+            `na_values` and `sep` of :func:`cslearn.data.as_table`.
+
+        Returns
+        -------
+        pandas.DataFrame
+            The variables of the model as categorical columns with all states; other columns are as they were.
+
+        Examples
+        --------
+        >>> from cslearn.datasets import chickenpox_model
+        >>> rows = [{"background": "urban", "diagnosis": "no", "exposed": None, "carrier": "yes"}]
+        >>> chickenpox_model().impute(rows)
+          background diagnosis exposed carrier
+        0      urban        no     yes     yes
+        """
+        from cslearn.inference.gaps import impute
+
+        return impute(self, data, method, random_state, **options)
 
     # ------------------------------------------------------------------ interventions
     def do(self, interventions: Mapping[str, Any]) -> CStree:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,10 +34,10 @@ def read_frame(data: Any) -> pd.DataFrame:
     return pd.DataFrame({column.name: _series_of(column, text=source.text) for column in columns})
 
 
-def as_frame(data: Any) -> pd.DataFrame:
+def as_frame(data: Any, *, na_values: Collection[str] = DEFAULT_NA_VALUES, sep: str | None = None) -> pd.DataFrame:
     """Give any accepted data as a new pandas frame, with the labels that :func:`as_table` would read.
 
-    The columns of a pandas frame are taken as they are.
+    The columns of a pandas frame are taken as they are. `na_values` and `sep` are for text files.
 
     Examples
     --------
@@ -50,7 +51,7 @@ def as_frame(data: Any) -> pd.DataFrame:
 
     if isinstance(data, pd.DataFrame):
         return read_frame(data)
-    source = open_source(data, na_values=DEFAULT_NA_VALUES)
+    source = open_source(data, na_values=na_values, sep=sep)
     columns: dict[str, Any] = {}
     for j, name in enumerate(source.names):
         column = source.column(j)

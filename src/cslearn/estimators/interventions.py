@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cslearn.data import as_frame
+from cslearn.data import Table, as_frame
 from cslearn.errors import InputError
 
 __all__ = ["read_interventions"]
@@ -37,6 +37,8 @@ def read_interventions(
     """
     if interventions is None:
         return X, None
+    if isinstance(X, Table) and not isinstance(interventions, str):
+        return X, _mask(interventions, list(X.variables), X.n)
     frame = as_frame(X)
     if isinstance(interventions, str):
         if interventions not in frame.columns:

@@ -23,6 +23,7 @@ from cslearn.data import Table, as_table
 from cslearn.errors import DataWarning, InputError
 from cslearn.estimators.averaging import averaged_parameters
 from cslearn.estimators.evidence import relation_table
+from cslearn.estimators.incomplete import fit_incomplete
 from cslearn.estimators.interventions import read_interventions
 from cslearn.estimators.search import greedy_search
 from cslearn.orders import OrderPosterior, Progress, adapted_prior, order_problem, sample_chains, with_prior
@@ -78,8 +79,10 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         Forbidden and required edges and tiers; see :class:`cslearn.candidates.Knowledge`.
     states : mapping of str to sequence of states, optional
         States of some or all variables, if not all of them are in the data or their order matters.
-    missing : {"error", "drop", "state"}
-        What is done about missing values; see :func:`cslearn.data.as_table`.
+    missing : {"error", "drop", "state", "em"}
+        What is done about missing values; see :func:`cslearn.data.as_table`. With ``"em"`` the structure is learned
+        from data completed by the model learned before, in turns, and the parameters by expectation-maximisation; see
+        :mod:`cslearn.estimators.incomplete`.
     random_state : int, RandomState or None
         Seed. The same seed gives the same result for any number of jobs.
     n_jobs : int, optional
@@ -112,6 +115,8 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         Moves made by all chains together.
     interrupted_ : bool
         Whether Ctrl-C ended the search early; the model is the best found until then.
+    em_ : EMResult
+        Only with ``missing="em"``: how the likelihood grew; see :func:`cslearn.inference.em`.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Names of the variables; not there if the data had none.
@@ -150,7 +155,7 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         thin: int | None = None,
         knowledge: Knowledge | Mapping[str, Any] | None = None,
         states: Mapping[str, Sequence[Any]] | None = None,
-        missing: Literal["error", "drop", "state"] = "error",
+        missing: Literal["error", "drop", "state", "em"] = "error",
         random_state: int | np.random.RandomState | None = 0,
         n_jobs: int | None = None,
         callback: Callable[[str, Progress | None], None] | None = None,
@@ -198,6 +203,12 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         CStreeLearner
         """
         self._check_parameters()
+        if self.missing == "em":
+            if interventions is not None:
+                raise InputError('interventions cannot be combined with missing="em": drop the rows with missing cells')
+            fit_incomplete(self, X, sample_weight)
+            self._set_names(X)
+            return self
         self.timings_: dict[str, float] = {}
         adaptive = isinstance(self.prior, str) and self.prior == ADAPTIVE
         prior = TreePrior() if adaptive else self.prior
@@ -279,13 +290,17 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
                 fitted.order, fitted.stagings, fitted.parameters, states=states, learning=self._record(table)
             )
             self.relations_ = relation_table(structure, scores)
-        self.n_features_in_ = table.p
-        if has_names(X):
-            self.feature_names_in_ = np.array(table.variables, dtype=object)
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
+        self._set_names(X)
         self._warn_if_interrupted(len(chains))
         return self
+
+    def _set_names(self, X: Any) -> None:
+        variables = self.cstree_.variables
+        self.n_features_in_ = len(variables)
+        if has_names(X):
+            self.feature_names_in_ = np.array(variables, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
 
     def score_samples(self, X: Any) -> NDArray[np.float64]:
         """Return the log-probability of every row of `X` under the learned model."""

@@ -1,0 +1,108 @@
+"""Learning from data with missing cells: structural expectation-maximisation.
+
+The structure is learned from completed data and the data are completed by the model learned, in turns. A completed
+table holds each row a few times, with its missing cells drawn anew from their distribution given the known ones, and
+counts each copy for its share: the counts are then unbiased estimates of the expected counts under the model, as in
+structural EM, with the noise of the draws. At last the parameters are estimated by EM on the structure of the last
+round, from the data as they are.
+
+The first model is learned from the complete rows if there are enough of them. Otherwise it is learned from cells drawn
+from the column they are in.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cslearn.cstree import CStree
+from cslearn.data import Table, as_table
+from cslearn.errors import InputError
+from cslearn.inference.gaps import complete_codes, em
+
+if TYPE_CHECKING:
+    from cslearn.estimators.learner import CStreeLearner
+
+__all__ = ["fit_incomplete", "read_incomplete"]
+
+# Copies of each row in a completed table, and rounds of learning after the first.
+COPIES = 5
+ROUNDS = 3
+# The first model is learned from the complete rows if they are at least this many, and this share of all.
+COMPLETE_ROWS = 50
+COMPLETE_SHARE = 0.05
+
+MISSING = "missing"
+
+
+def read_incomplete(X: Any, states: Any, sample_weight: Any) -> tuple[Table, NDArray[np.int32]]:
+    """Return the states and weights of data as a table without rows, and the codes with -1 for missing cells."""
+    given = None if states is None else {v: [*labels, MISSING] for v, labels in states.items()}
+    table = as_table(X, states=given, missing="state", sample_weight=sample_weight)
+    codes = table.codes.astype(np.int32)
+    labels = []
+    for column, (name, known) in enumerate(table.state_map.items()):
+        if MISSING in known:
+            code = known.index(MISSING)
+            codes[codes[:, column] == code, column] = -1
+            known = known[:code]
+        if not known:
+            raise InputError(f"column {name!r} has no known cell: leave it out, or give its states")
+        labels.append(known)
+    return Table(codes.clip(0), table.variables, labels, table.weights), codes
+
+
+def fit_incomplete(learner: CStreeLearner, X: Any, sample_weight: Any) -> None:
+    """Fit a learner to data with missing cells: its attributes are those of the last round, and ``em_``."""
+    from sklearn.base import clone
+
+    filled, codes = read_incomplete(X, learner.states, sample_weight)
+    rng = np.random.default_rng(learner._seeds()[0].spawn(1)[0])
+    weights = np.ones(len(codes)) if filled.weights is None else filled.weights
+    inner = clone(learner).set_params(missing="error", states=None)
+    if (codes >= 0).all():
+        inner.fit(filled)
+        learner.__dict__.update({k: v for k, v in vars(inner).items() if k.endswith("_")})
+        learner.em_ = em(inner.cstree_, codes, learner.parameters, ess=learner.ess, weights=weights)
+        return
+    inner.fit(_first(filled, codes, rng))
+    seconds = dict(inner.timings_)
+    for _ in range(ROUNDS):
+        before = inner.cstree_
+        inner.fit(_completed(before, filled, codes, weights, rng))
+        seconds = {phase: seconds[phase] + inner.timings_[phase] for phase in seconds}
+        if (inner.cstree_.order, inner.cstree_.stagings) == (before.order, before.stagings):
+            break
+    learner.__dict__.update({k: v for k, v in vars(inner).items() if k.endswith("_")})
+    learner.timings_ = seconds
+    learner.em_ = em(inner.cstree_, codes, learner.parameters, ess=learner.ess, weights=weights)
+    fitted, record = learner.em_.tree, dict(inner.cstree_.learning or {})
+    record |= {"rows": len(codes), "weight": None if filled.weights is None else filled.total_weight}
+    record["settings"] = {**record.get("settings", {}), "missing": "em"}
+    learner.cstree_ = CStree(fitted.order, fitted.stagings, fitted.parameters, states=fitted.states, learning=record)
+
+
+def _first(filled: Table, codes: NDArray[np.int32], rng: np.random.Generator) -> Table:
+    """Return the table that the first model is learned from."""
+    complete = (codes >= 0).all(axis=1)
+    if complete.sum() >= max(COMPLETE_ROWS, COMPLETE_SHARE * len(codes)):
+        return filled.take(complete)
+    drawn = codes.copy()
+    for column in drawn.T:
+        missing = column < 0
+        column[missing] = rng.choice(column[~missing], size=int(missing.sum()))
+    return Table(drawn, filled.variables, filled.states, filled.weights)
+
+
+def _completed(
+    tree: Any, filled: Table, codes: NDArray[np.int32], weights: NDArray[np.float64], rng: np.random.Generator
+) -> Table:
+    """Return the rows, those with missing cells several times, each completed by a draw."""
+    complete = (codes >= 0).all(axis=1)
+    copies = np.concatenate([np.flatnonzero(complete), np.repeat(np.flatnonzero(~complete), COPIES)])
+    shares = np.where(complete, 1.0, 1 / COPIES)[copies]
+    return Table(
+        complete_codes(tree, codes[copies], "draw", rng), filled.variables, filled.states, weights[copies] * shares
+    )

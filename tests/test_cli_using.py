@@ -1,0 +1,151 @@
+"""The commands that use a model: query, predict, impute; and learning with gaps and interventions."""
+
+import json
+import sys
+from math import isclose
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from cslearn import CStree, random_cstree
+from cslearn.cli import main
+from cslearn.datasets import chickenpox_model
+
+
+@pytest.fixture
+def run(monkeypatch, capsys):
+    """Run a command; return its exit code, output and errors."""
+
+    def command(*arguments):
+        monkeypatch.setattr(sys, "argv", ["cslearn", *map(str, arguments)])
+        try:
+            main()
+            code = 0
+        except SystemExit as stop:
+            code = stop.code or 0
+        captured = capsys.readouterr()
+        assert "Traceback" not in captured.err
+        return code, captured.out, captured.err
+
+    return command
+
+
+@pytest.fixture
+def model(tmp_path):
+    chickenpox_model().save(tmp_path / "model.json")
+    return tmp_path / "model.json"
+
+
+def test_query_prints_the_table_as_csv_and_json(run, model, tmp_path):
+    tree = chickenpox_model()
+    options = ["--given", "exposed=yes", "--likelihood", "diagnosis=no:0.9", "--likelihood", "diagnosis=yes:0.2"]
+    evidence = {"exposed": "yes", "diagnosis": {"no": 0.9, "yes": 0.2}}
+    expected = tree.query(["background", "carrier"], evidence)
+    code, out, _ = run("query", model, "background", "carrier", *options, "--json")
+    assert code == 0
+    assert json.loads(out)[1] == {"background": "rural", "carrier": "yes", "probability": expected["rural", "yes"]}
+    assert run("query", model, "background", "carrier", *options, "-o", tmp_path / "q.csv") == (0, "", "")
+    assert np.allclose(pd.read_csv(tmp_path / "q.csv")["probability"], expected)
+    _, out, _ = run("query", model, "carrier", "-g", "exposed=yes", "-g", "exposed=no")
+    assert isclose(float(out.split()[1].split(",")[1]), tree.query("carrier")["no"])
+    _, out, _ = run("query", model, "carrier", "--sampling", "--json")
+    assert abs(json.loads(out)[0]["probability"] - tree.query("carrier")["no"]) < 0.01
+
+
+def test_query_gives_the_most_probable_outcome(run, model):
+    code, out, _ = run("query", model, "--most-probable", "--given", "carrier=yes", "--json")
+    assert code == 0
+    assert json.loads(out)["outcome"] == chickenpox_model().most_probable({"carrier": "yes"}).outcome
+
+
+def test_names_and_states_may_hold_equals_signs_and_colons(run, tmp_path):
+    tree = random_cstree({"a": [0, 1], "a=b": ["x:y", "="], "n": [True, False]}, random_state=0)
+    tree.save(tmp_path / "m.json")
+    _, out, _ = run("query", tmp_path / "m.json", "n", "-g", "a=b==", "-g", "a=1", "--json")
+    expected = tree.query("n", {"a=b": "=", "a": 1})
+    found = {row["n"]: row["probability"] for row in json.loads(out)}
+    assert found == {True: expected.iloc[0], False: expected.iloc[1]}
+    _, out, _ = run("query", tmp_path / "m.json", "n", "--likelihood", "a=b=x:y:1", "--json")
+    assert isclose(json.loads(out)[0]["probability"], tree.query("n", {"a=b": "x:y"}).iloc[0])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "name a variable to ask for; the model has background"),
+        (["age"], "no variable 'age'"),
+        (["carrier", "--given", "exposed"], "write variable=state"),
+        (["carrier", "--given", "age=3"], "--given age=3: the model has no variable 'age'"),
+        (["carrier", "--given", "exposed=perhaps"], "'exposed' has no state 'perhaps'"),
+        (["carrier", "--likelihood", "exposed=no"], "write variable=state:weight"),
+        (["carrier", "--likelihood", "exposed=no:much"], "is a number from 0"),
+        (["carrier", "--given", "exposed=no", "--likelihood", "exposed=no:1"], "both --given and --likelihood"),
+        (["carrier", "--most-probable"], "name no targets"),
+    ],
+)
+def test_bad_queries(run, model, arguments, message):
+    code, _, err = run("query", model, *arguments)
+    assert code == 2
+    assert message in err
+
+
+def test_predict_writes_states_probabilities_and_the_confusion_matrix(run, model, tmp_path):
+    tree = chickenpox_model()
+    data = tree.sample(200, random_state=0)
+    data.astype(object).mask(np.random.default_rng(0).random(data.shape) < 0.2).assign(
+        carrier=data["carrier"].astype(object)
+    ).to_csv(tmp_path / "d.csv", index=False)
+    code, out, err = run("predict", model, tmp_path / "d.csv", "--target", "carrier", "--proba", "--json")
+    assert (code, err) == (0, "")
+    expected = tree.predict_proba(tmp_path / "d.csv", "carrier")
+    assert [row["carrier"] for row in json.loads(out)] == tree.predict(tmp_path / "d.csv", "carrier").tolist()
+    assert np.allclose([row["carrier=yes"] for row in json.loads(out)], expected["yes"])
+    _, out, _ = run("predict", model, tmp_path / "d.csv", "--target", "carrier", "--confusion", "--json")
+    document = json.loads(out)
+    truth, best = data["carrier"].astype(object), tree.predict(tmp_path / "d.csv", "carrier").astype(object)
+    assert document["states"] == ["no", "yes"]
+    assert document["confusion"] == [
+        [int(((truth == t) & (best == b)).sum()) for b in document["states"]] for t in document["states"]
+    ]
+    assert isclose(document["accuracy"], (truth == best).mean())
+    _, out, _ = run("predict", model, tmp_path / "d.csv", "--target", "carrier", "--confusion")
+    assert "predicted no" in out
+    assert "true yes" in out
+
+
+def test_unknown_states_are_told_as_a_note(run, model, tmp_path):
+    (tmp_path / "d.csv").write_text("exposed\nperhaps\nno\n")
+    code, out, err = run("predict", model, tmp_path / "d.csv", "--target", "carrier")
+    assert (code, out) == (0, "carrier\nno\nno\n")
+    assert err.startswith("note: states that the model does not know, which count as missing: 'exposed': 'perhaps'")
+
+
+def test_impute_fills_every_gap(run, model, tmp_path):
+    (tmp_path / "d.csv").write_text("id,background,diagnosis,exposed,carrier\n7,urban,no,,yes\n8,rural,-,no,no\n")
+    code, out, _ = run("impute", model, tmp_path / "d.csv", "--na", "-", "--na", "")
+    assert code == 0
+    assert out == "id,background,diagnosis,exposed,carrier\n7,urban,no,yes,yes\n8,rural,no,no,no\n"
+    one = run("impute", model, tmp_path / "d.csv", "--na", "-", "--na", "", "--method", "draw", "--seed", "3")
+    assert one == run("impute", model, tmp_path / "d.csv", "--na", "-", "--na", "", "--method", "draw", "--seed", "3")
+
+
+def test_fit_with_gaps_and_with_interventions(run, tmp_path):
+    tree = chickenpox_model()
+    data = tree.sample(300, random_state=0).astype(object)
+    holes = data.mask(np.random.default_rng(0).random(data.shape) < 0.1)
+    holes.to_csv(tmp_path / "d.csv", index=False)
+    code, _, err = run("fit", tmp_path / "d.csv", "-o", tmp_path / "m.json", "--missing", "em", "--n-iter", "200")
+    assert (code, err) == (0, "")
+    assert dict(CStree.load(tmp_path / "m.json").states) == dict(tree.states)
+    data.assign(set=["exposed", ""] * 150).to_csv(tmp_path / "i.csv", index=False)
+    settings = ["-o", tmp_path / "i.json", "--interventions", "set", "--n-iter", "200"]
+    assert run("fit", tmp_path / "i.csv", *settings)[0] == 0
+    fitted = CStree.load(tmp_path / "i.json")
+    assert set(fitted.variables) == set(tree.variables)
+    code, _, err = run("fit", tmp_path / "i.csv", *settings, "--missing", "drop")
+    assert code == 2
+    assert "--interventions cannot be combined with --missing drop" in err
+    code, _, err = run("fit", tmp_path / "i.csv", "-o", tmp_path / "i.json", "--interventions", "sett")
+    assert code == 2
+    assert "--interventions sett: the data have no such column" in err

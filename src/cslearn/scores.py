@@ -184,7 +184,7 @@ class Scores:
         for context in contexts:
             pairs = [self._coded(variable, state) for variable, state in context.items()]
             # The rows outside the context are counted in a first stage, which is dropped.
-            counts = stage_counts(self.table_of(i), i, [(), pairs])[1]
+            counts = stage_counts(self.counted(i), i, [(), pairs])[1]
             scores.append(log_marginal_likelihood(counts, self.ess / prod(cards[v] for v, _ in pairs)))
         return scores
 
@@ -200,10 +200,6 @@ class Scores:
         return self._tables_by_target[target]
 
     # ------------------------------------------------------------------ tables
-    def table_of(self, target: int) -> Table:
-        """Return the rows that count for a target: all but those in which it was set from outside."""
-        return self._tables_by_target[target]
-
     @cached_property
     def _tables_by_target(self) -> list[Table]:
         """The rows that count for each target; targets with the same rows share one table."""
@@ -233,7 +229,7 @@ class Scores:
         for i, table in enumerate(self._tables_by_target):
             shared.setdefault(id(table), []).append(i)
         for targets in shared.values():
-            self._fill(self.table_of(targets[0]), targets, stop, single, pair)
+            self._fill(self.counted(targets[0]), targets, stop, single, pair)
         return stop, single, pair
 
     def _fill(self, table: Table, targets: list[int], stop: Floats, single: Floats, pair: Floats) -> None:
@@ -346,7 +342,7 @@ class Scores:
 
     def _collapsed(self, target: int) -> tuple[Table, NDArray[Any]]:
         """Return the distinct rows that count for a target, and their codes, one contiguous row for each variable."""
-        table = self.table_of(target)
+        table = self.counted(target)
         if id(table) not in self._distinct:
             collapsed = table.collapse()
             self._distinct[id(table)] = collapsed, np.ascontiguousarray(collapsed.codes.T)

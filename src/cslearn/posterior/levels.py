@@ -88,7 +88,7 @@ class Levels:
     def mean_parameters(self, i: int, columns: tuple[int, ...]) -> Floats:
         """Return the posterior means of the parameters in the contexts of these columns, shape ``(d, ..., d_i)``."""
         if (i, columns) not in self._means:
-            table = self.scores.table_of(i)
+            table = self.scores.counted(i)
             cards = [table.cards[c] for c in (*columns, i)]
             cells = np.ravel_multi_index([table.codes[:, c] for c in (*columns, i)], cards)
             counts = np.bincount(cells, weights=table.weights, minlength=prod(cards)).reshape(cards)

@@ -398,7 +398,7 @@ class CStreePosterior(OrderPosterior):
             contexts = [Context((table.variables[c], table.states[c][x]) for c, x in pairs) for pairs in coded]
             stagings[name] = Staging.trusted(scope, contexts)
             a_stage = [scores.ess / np.prod([table.cards[c] for c, _ in pairs], initial=1) for pairs in coded]
-            counts = dict(zip(contexts, stage_counts(scores.table_of(i), i, coded), strict=True))
+            counts = dict(zip(contexts, stage_counts(scores.counted(i), i, coded), strict=True))
             shares = dict(zip(contexts, a_stage, strict=True))
             rows = []
             for context in stagings[name]:
@@ -480,7 +480,7 @@ class CStreePosterior(OrderPosterior):
             i = self._column(name)
             contexts = list(tree.stagings[name])
             coded = [[self._coded(v, state) for v, state in context.items()] for context in contexts]
-            counts = stage_counts(self._scores.table_of(i), i, coded)
+            counts = stage_counts(self._scores.counted(i), i, coded)
             for context, pairs, row in zip(contexts, coded, counts, strict=True):
                 cell = self._scores.ess / np.prod([table.cards[c] for c, _ in pairs], initial=1) / table.cards[i]
                 alpha = row + cell

@@ -1,7 +1,8 @@
 """Searches over orders of the variables. Knows nothing of stagings beyond their scores."""
 
 from cslearn.orders.adaptive import adapted_prior
-from cslearn.orders.chains import Chain, Progress, default_n_iter, sample_chains
+from cslearn.orders.chains import Chain, Progress, default_max_iter, default_n_iter, sample_chains
+from cslearn.orders.checkpoint import Checkpoint
 from cslearn.orders.diagnostics import effective_sample_size, r_hat
 from cslearn.orders.exact import ExactOrders
 from cslearn.orders.posterior import OrderPosterior
@@ -10,11 +11,13 @@ from cslearn.orders.subsets import SubsetScores
 
 __all__ = [
     "Chain",
+    "Checkpoint",
     "ExactOrders",
     "OrderPosterior",
     "Progress",
     "SubsetScores",
     "adapted_prior",
+    "default_max_iter",
     "default_n_iter",
     "effective_sample_size",
     "order_problem",

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from math import inf, lgamma
 from threading import Event, Lock
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,10 @@ from numpy.typing import NDArray
 from cslearn._numerics import n_threads
 from cslearn.errors import InputError
 
-__all__ = ["Chain", "Progress", "default_n_iter", "sample_chains"]
+if TYPE_CHECKING:
+    from cslearn.orders.checkpoint import Checkpoint
+
+__all__ = ["Chain", "Progress", "default_max_iter", "default_n_iter", "sample_chains"]
 
 # A block of moves lasts about this long, so that progress and interrupts are seen in time.
 BLOCK_SECONDS = 0.1
@@ -74,20 +77,32 @@ class Chain:
 
 def default_n_iter(p: int) -> int:
     """Return the number of moves of a chain when nothing else is said: it grows with the number of variables."""
-    return max(5000, 100 * p)
+    return max(2500, 50 * p)
+
+
+def default_max_iter(p: int) -> int:
+    """Return the most moves of a chain when their number depends on what the chains do.
+
+    A move takes time that grows with the square of the number of variables, so that with many of them there are no
+    more than :func:`default_n_iter`.
+    """
+    return max(default_n_iter(p), 400_000 // p)
 
 
 def sample_chains(
     problem: Any,
     *,
-    n_chains: int = 2,
+    n_chains: int = 4,
     n_iter: int | None = None,
+    until: Callable[[list[Chain]], bool] | None = None,
+    max_iter: int | None = None,
     burn_in: int | None = None,
     thin: int | None = None,
     greedy_start: bool = True,
     random_state: int | np.random.SeedSequence | None = None,
     n_jobs: int | None = None,
     callback: Callable[[Progress], None] | None = None,
+    checkpoint: Checkpoint | None = None,
 ) -> tuple[list[Chain], bool]:
     """Sample orders from their posterior.
 
@@ -99,10 +114,15 @@ def sample_chains(
         Independent chains, each with a random start and random numbers of its own.
     n_iter : int, optional
         Moves of each chain; by default it grows with the number of variables.
+    until : callable, optional
+        Tells of the chains whether they are long enough. They are asked about after `n_iter` moves, and after twice
+        as many each time that the answer is no, going on from where they are.
+    max_iter : int, optional
+        With `until`: where to end all the same.
     burn_in : int, optional
         Moves at the beginning whose orders are not kept as draws; a fifth of all by default.
     thin : int, optional
-        Every how many moves an order is kept; by default so that about 1000 are.
+        Every how many moves an order is kept; by default a power of two so that 1000 to 2000 are.
     greedy_start : bool
         Climb from the random start to a local optimum before the sampling begins.
     random_state : int, SeedSequence or None
@@ -110,6 +130,9 @@ def sample_chains(
         Threads; all cores by default. The result does not depend on it.
     callback : callable, optional
         Called with a :class:`Progress` every now and then, from the thread of a chain.
+    checkpoint : Checkpoint, optional
+        A file to which the chains are written every now and then. If it is there already they go on from it; they may
+        do so with a larger `n_iter`.
 
     Returns
     -------
@@ -118,48 +141,96 @@ def sample_chains(
         Whether an interrupt (Ctrl-C) ended the sampling early; the chains hold what was done until then.
     """
     p = len(problem.cards)
-    n_iter = default_n_iter(p) if n_iter is None else n_iter
-    burn_in = n_iter // 5 if burn_in is None else burn_in
-    thin = max(1, (n_iter - burn_in) // 1000) if thin is None else thin
-    if n_iter // thin <= burn_in // thin:
-        raise InputError(
-            f"n_iter={n_iter} moves with burn_in={burn_in} and thin={thin} leave no draws: make more moves or keep more"
-        )
+    goal = default_n_iter(p) if n_iter is None else n_iter
+    limit = goal if until is None else max(goal, default_max_iter(p) if max_iter is None else max_iter)
     seeds = (
         np.random.SeedSequence(random_state) if not isinstance(random_state, np.random.SeedSequence) else random_state
     )
-    shared = _Shared(n_chains * n_iter, callback)
+    walks = [_Walk(problem, np.random.default_rng(seed), greedy_start) for seed in seeds.spawn(n_chains)]
+    _drawing(goal, burn_in, thin)
+    if checkpoint is not None:
+        goal = _go_on(walks, checkpoint, goal, limit)
+    shared = _Shared(sum(walk.done for walk in walks), callback)
     workers = min(n_chains, n_threads(n_jobs))
-
-    def one(seed: np.random.SeedSequence) -> Chain:
-        return _sample_chain(problem, np.random.default_rng(seed), n_iter, burn_in, thin, greedy_start, shared)
-
-    chain_seeds = seeds.spawn(n_chains)
-    futures: list[Future[Chain]] = []
+    # Between two writes every chain has its turn.
+    seconds = inf if checkpoint is None else checkpoint.every * workers / n_chains
     interrupted = False
     with ThreadPoolExecutor(workers) as pool:
         while True:
+            burned, every = _drawing(goal, burn_in, thin)
+            shared.total = n_chains * goal
+            for walk in walks:
+                walk.make_room(goal, every)
+            futures: list[Future[None]] = []
+            while True:
+                try:
+                    while len(futures) < n_chains:
+                        futures.append(pool.submit(walks[len(futures)].advance, goal, seconds, shared))
+                    # A wait without end could not be interrupted on every system.
+                    while wait(futures, timeout=0.2).not_done:
+                        pass
+                    break
+                except KeyboardInterrupt:
+                    interrupted = True
+                    shared.stop.set()
+            for future in futures:
+                future.result()
             try:
-                while len(futures) < n_chains:
-                    futures.append(pool.submit(one, chain_seeds[len(futures)]))
-                # A wait without end could not be interrupted on every system.
-                while wait(futures, timeout=0.2).not_done:
-                    pass
-                break
+                if checkpoint is not None:
+                    checkpoint.write(goal, [walk.saved() for walk in walks])
+                if not interrupted and min(walk.done for walk in walks) < goal:
+                    continue
+                if interrupted or goal >= limit or until is None or until([walk.chain(burned) for walk in walks]):
+                    break
             except KeyboardInterrupt:
                 interrupted = True
-                shared.stop.set()
-    return [future.result() for future in futures], interrupted
+                break
+            goal = min(2 * goal, limit)
+    return [walk.chain(burned) for walk in walks], interrupted
+
+
+def _drawing(n_iter: int, burn_in: int | None, thin: int | None) -> tuple[int, int]:
+    """Return after how many moves draws are kept, and every how many.
+
+    By default it is a power of two, so that of the draws of shorter chains some are those of longer ones.
+    """
+    burned = n_iter // 5 if burn_in is None else burn_in
+    every = 1 << max((n_iter - burned) // 1000, 1).bit_length() - 1 if thin is None else thin
+    if n_iter // every <= burned // every:
+        raise InputError(
+            f"n_iter={n_iter} moves with burn_in={burned} and thin={every} leave no draws: make more moves or keep more"
+        )
+    return burned, every
+
+
+def _go_on(walks: list[_Walk], checkpoint: Checkpoint, goal: int, limit: int) -> int:
+    """Take the chains from a file, if there is one; returns the moves to aim at."""
+    found = checkpoint.read()
+    if found is None:
+        return goal
+    aimed, saved = found
+    if len(saved) != len(walks):
+        raise checkpoint.refused(f"n_chains was {len(saved)} and is now {len(walks)}")
+    try:
+        for walk, (values, arrays) in zip(walks, saved, strict=True):
+            walk.restore(values, arrays)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise checkpoint.damaged(error) from error
+    done = max(walk.done for walk in walks)
+    if done > limit:
+        raise checkpoint.refused(f"it has {done:,} moves of a chain already, more than the {limit:,} asked for")
+    # Chains whose number of moves depends on them had been asked about before they came so far.
+    return min(max(goal, aimed), limit)
 
 
 class _Shared:
     """What the chains share: the wish to stop, and the progress."""
 
-    def __init__(self, total: int, callback: Callable[[Progress], None] | None) -> None:
+    def __init__(self, done: int, callback: Callable[[Progress], None] | None) -> None:
         self.stop = Event()
         self.lock = Lock()
         self.callback = callback
-        self.done, self.total, self.best = 0, total, -inf
+        self.done, self.total, self.best = done, 0, -inf
 
     def report(self, moves: int, best: float) -> None:
         with self.lock:
@@ -169,65 +240,136 @@ class _Shared:
                 self.callback(Progress(self.done, self.total, self.best))
 
 
-def _sample_chain(
-    problem: Any,
-    rng: np.random.Generator,
-    n_iter: int,
-    burn_in: int,
-    thin: int,
-    greedy_start: bool,
-    shared: _Shared,
-) -> Chain:
-    from cslearn._kernels.levels import new_state
-    from cslearn._kernels.relocation import run, set_order
+class _Walk:
+    """A chain in the making: it can be cut off after any move, put into a file, and go on."""
 
-    p = len(problem.cards)
-    constant = lgamma(p + 1)
-    state = new_state(problem)
-    set_order(problem, state, random_order(problem.before, rng))
-    best_order, best = state.order.copy(), np.array([state.score.sum()])
-    nothing = np.empty((0, p), dtype=np.int32)
-    if greedy_start:
-        for _ in range(GREEDY_SWEEPS):
-            sweep = np.column_stack([(rng.permutation(p) + 0.5) / p, np.zeros(p)])
-            if shared.stop.is_set() or not run(
-                problem, state, sweep, True, np.empty(p), best_order, best, p + 1, nothing
+    def __init__(self, problem: Any, rng: np.random.Generator, greedy_start: bool) -> None:
+        from cslearn._kernels.levels import new_state
+
+        p = len(problem.cards)
+        self.problem, self.rng, self.greedy_start = problem, rng, greedy_start
+        self.state = new_state(problem)
+        self.started = False
+        self.first_random = rng.bit_generator.state
+        self.best_order, self.best = np.zeros(p, dtype=np.int64), np.array([-inf])
+        self.start_score = -inf
+        self.done, self.moved, self.thin = 0, 0, 1
+        self.trace, self.kept = np.empty(0), np.empty((0, p), dtype=np.int32)
+
+    def make_room(self, goal: int, thin: int) -> None:
+        """Make room for `goal` moves of which every `thin`-th order is kept."""
+        if self.done == 0:
+            self.thin = thin
+        if thin % self.thin:
+            raise InputError(f"the chains were begun with thin={self.thin}; thin={thin} is no multiple of that")
+        step = thin // self.thin
+        kept = self.kept[: self.done // self.thin][step - 1 :: step]
+        self.thin = thin
+        self.kept = np.empty((goal // thin, kept.shape[1]), dtype=np.int32)
+        self.kept[: len(kept)] = kept
+        trace = self.trace[: self.done]
+        self.trace = np.empty(goal)
+        self.trace[: self.done] = trace
+
+    def advance(self, goal: int, seconds: float, shared: _Shared) -> None:
+        """Make moves until there are `goal` of them, or the seconds are over."""
+        from cslearn._kernels.relocation import run
+
+        constant = lgamma(len(self.best_order) + 1)
+        begin = perf_counter()
+        if not self.started:
+            self._start(shared.stop)
+        block = self.thin
+        while self.done < goal and not shared.stop.is_set():
+            # Blocks end at multiples of the thinning, and the random numbers do not depend on their size.
+            rest = -self.done % self.thin
+            size = min(rest or block, goal - self.done)
+            block_begin = perf_counter()
+            self.moved += run(
+                self.problem,
+                self.state,
+                self.rng.random((size, 2)),
+                False,
+                self.trace[self.done : self.done + size],
+                self.best_order,
+                self.best,
+                rest or self.thin,
+                self.kept[self.done // self.thin :],
+            )
+            now = perf_counter()
+            self.done += size
+            faster = BLOCK_SECONDS / max(now - block_begin, 1e-9)
+            block = self.thin * max(1, round(min(2 * block, size * faster) / self.thin))
+            shared.report(size, float(self.best[0]) - constant)
+            if now - begin >= seconds:
+                break
+
+    def _start(self, stop: Event) -> None:
+        """Begin at a random order, or at a local optimum near one."""
+        from cslearn._kernels.relocation import run, set_order
+
+        p = len(self.best_order)
+        set_order(self.problem, self.state, random_order(self.problem.before, self.rng))
+        self.best_order[:], self.best[0] = self.state.order, self.state.score.sum()
+        nothing = np.empty((0, p), dtype=np.int32)
+        for _ in range(GREEDY_SWEEPS if self.greedy_start else 0):
+            sweep = np.column_stack([(self.rng.permutation(p) + 0.5) / p, np.zeros(p)])
+            if stop.is_set() or not run(
+                self.problem, self.state, sweep, True, np.empty(p), self.best_order, self.best, p + 1, nothing
             ):
                 break
-    start = float(state.score.sum())
+        self.start_score = float(self.state.score.sum())
+        # A climb that was cut off is made again from its beginning when the chain goes on from a file.
+        self.started = not stop.is_set()
 
-    trace = np.empty(n_iter)
-    kept = np.empty((n_iter // thin, p), dtype=np.int32)
-    done, moved, block = 0, 0, thin
-    while done < n_iter and not shared.stop.is_set():
-        # Blocks are whole multiples of the thinning, and the random numbers do not depend on their size.
-        size = min(block, n_iter - done)
-        begin = perf_counter()
-        moved += run(
-            problem,
-            state,
-            rng.random((size, 2)),
-            False,
-            trace[done : done + size],
-            best_order,
-            best,
-            thin,
-            kept[done // thin :],
+    def chain(self, burn_in: int) -> Chain:
+        """Return what the chain leaves so far."""
+        constant = lgamma(len(self.best_order) + 1)
+        draws = self.done // self.thin
+        first = min(burn_in // self.thin, max(draws - 1, 0))
+        return Chain(
+            self.kept[first:draws].copy(),
+            self.trace[self.thin - 1 : self.done : self.thin][first:] - constant,
+            self.trace[: self.done] - constant,
+            self.best_order.copy(),
+            float(self.best[0]) - constant,
+            self.moved,
+            self.start_score - constant,
         )
-        seconds = perf_counter() - begin
-        done += size
-        block = thin * max(1, round(min(2 * block, block * BLOCK_SECONDS / max(seconds, 1e-9)) / thin))
-        shared.report(size, float(best[0]) - constant)
-    first = min(burn_in // thin, max(done // thin - 1, 0))
-    return Chain(
-        kept[first : done // thin],
-        trace[thin - 1 : done : thin][first:] - constant,
-        trace[:done] - constant,
-        best_order,
-        float(best[0]) - constant,
-        moved,
-        start - constant,
-    )
+
+    def saved(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Return everything that the chain needs to go on, as JSON values and arrays."""
+        if not self.started:
+            return {"started": False, "random": self.first_random}, {}
+        values = {
+            "started": True,
+            "random": self.rng.bit_generator.state,
+            "done": self.done,
+            "moved": self.moved,
+            "thin": self.thin,
+            "start_score": self.start_score,
+        }
+        arrays = {f"state.{name}": array for name, array in self.state._asdict().items()}
+        arrays |= {"trace": self.trace[: self.done], "kept": self.kept[: self.done // self.thin]}
+        return values, {**arrays, "best_order": self.best_order, "best": self.best}
+
+    def restore(self, values: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+        """Become the chain that :meth:`saved` has told of."""
+        self.rng.bit_generator.state = values["random"]
+        self.first_random = values["random"]
+        self.started = values["started"]
+        if not self.started:
+            return
+        self.done, self.moved, self.thin = int(values["done"]), int(values["moved"]), int(values["thin"])
+        self.start_score = float(values["start_score"])
+        self.trace, self.kept = arrays["trace"], arrays["kept"]
+        into = {f"state.{name}": array for name, array in self.state._asdict().items()}
+        for name, array in {**into, "best_order": self.best_order, "best": self.best}.items():
+            if arrays[name].shape != array.shape or arrays[name].dtype != array.dtype:
+                raise ValueError(f"the array {name} has the shape {arrays[name].shape} instead of {array.shape}")
+            array[...] = arrays[name]
+        if self.trace.shape != (self.done,) or self.kept.shape != (self.done // self.thin, len(self.best_order)):
+            raise ValueError("the numbers of moves and draws differ")
 
 
 def random_order(before: NDArray[np.bool_], rng: np.random.Generator) -> NDArray[np.int64]:

@@ -1,0 +1,265 @@
+"""Checkpoints: an interrupted search goes on to the very same result, and files of other searches are refused."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from cslearn.errors import FileError, InputError
+from cslearn.orders import Checkpoint, OrderPosterior, order_problem, sample_chains
+from cslearn.scores import Scores
+from problems import random_table
+
+
+@pytest.fixture(scope="module")
+def problem():
+    return order_problem(Scores(random_table([2, 3, 2, 2, 3, 2, 4], 200, np.random.default_rng(4)), prior="tree"))
+
+
+def assert_same(one, other):
+    assert len(one) == len(other)
+    for a, b in zip(one, other, strict=True):
+        for name, value in vars(a).items():
+            assert np.array_equal(value, getattr(b, name)), name
+
+
+# ---------------------------------------------------------------- bit for bit
+@pytest.mark.parametrize("first", [1, 700, 1013])
+@pytest.mark.parametrize("jobs", [1, 3])
+def test_moves_before_and_after_a_checkpoint_are_those_of_one_run(problem, tmp_path, first, jobs):
+    file = Checkpoint(tmp_path / "run.ckpt")
+    whole, _ = sample_chains(problem, n_chains=3, n_iter=2026, random_state=5)
+    sample_chains(problem, n_chains=3, n_iter=first, random_state=5, checkpoint=file)
+    resumed, _ = sample_chains(problem, n_chains=3, n_iter=2026, random_state=5, checkpoint=file, n_jobs=jobs)
+    assert_same(whole, resumed)
+    again, _ = sample_chains(problem, n_chains=3, n_iter=2026, random_state=5, checkpoint=file)
+    assert_same(whole, again)
+
+
+def test_the_draws_of_a_longer_run_are_thinned_as_if_made_at_once(problem, tmp_path):
+    file = Checkpoint(tmp_path / "run.ckpt")
+    whole, _ = sample_chains(problem, n_chains=2, n_iter=9999, random_state=5)
+    for n_iter in (1500, 4001, 9999):
+        chains, _ = sample_chains(problem, n_chains=2, n_iter=n_iter, random_state=5, checkpoint=file)
+    assert_same(whole, chains)
+
+
+def test_many_writes_change_nothing(problem, tmp_path, monkeypatch):
+    monkeypatch.setattr("cslearn.orders.chains.BLOCK_SECONDS", 0.0)
+    whole, _ = sample_chains(problem, n_chains=2, n_iter=301, random_state=5, thin=7)
+    file = Checkpoint(tmp_path / "run.ckpt", every=0.0)
+    chains, _ = sample_chains(problem, n_chains=2, n_iter=301, random_state=5, thin=7, checkpoint=file)
+    assert_same(whole, chains)
+
+
+def test_random_numbers_from_nowhere_go_on_as_well(problem, tmp_path):
+    file = Checkpoint(tmp_path / "run.ckpt")
+    half, _ = sample_chains(problem, n_chains=2, n_iter=500, thin=1, checkpoint=file)
+    whole, _ = sample_chains(problem, n_chains=2, n_iter=900, thin=1, checkpoint=file)
+    for a, b in zip(half, whole, strict=True):
+        assert np.array_equal(a.trace, b.trace[:500])
+
+
+def test_an_interrupted_search_goes_on(problem, tmp_path):
+    file = Checkpoint(tmp_path / "run.ckpt", every=1000)
+    options = {"n_chains": 2, "n_iter": 60_000, "thin": 60, "random_state": 1}
+
+    def interrupt(progress):
+        import _thread
+
+        if not interrupted:
+            interrupted.append(True)
+            _thread.interrupt_main()
+
+    interrupted = []
+    part, ended = sample_chains(problem, callback=interrupt, checkpoint=file, **options)
+    assert ended
+    assert min(chain.n_iter for chain in part) < 60_000
+    resumed, ended = sample_chains(problem, checkpoint=file, **options)
+    assert not ended
+    assert_same(sample_chains(problem, **options)[0], resumed)
+
+
+# ---------------------------------------------------------------- until the chains are long enough
+def test_chains_go_on_until_they_are_long_enough(problem):
+    asked = []
+
+    def until(chains):
+        asked.append(chains[0].n_iter)
+        return len(asked) == 3
+
+    chains, _ = sample_chains(problem, n_chains=2, n_iter=500, until=until, max_iter=10_000, random_state=2)
+    assert asked == [500, 1000, 2000]
+    assert_same(sample_chains(problem, n_chains=2, n_iter=2000, random_state=2)[0], chains)
+
+
+def test_the_limit_is_kept(problem):
+    chains, _ = sample_chains(
+        problem, n_chains=2, n_iter=500, until=lambda _: False, max_iter=1700, random_state=2, n_jobs=1
+    )
+    assert_same(sample_chains(problem, n_chains=2, n_iter=1700, random_state=2)[0], chains)
+
+
+def test_a_search_of_open_length_goes_on_from_a_file(problem, tmp_path):
+    def until(chains):
+        return OrderPosterior(tuple("abcdefg"), chains).verdict.ess > 800
+
+    options = {"n_chains": 2, "n_iter": 300, "until": until, "max_iter": 100_000, "random_state": 3}
+    whole, _ = sample_chains(problem, **options)
+    assert 300 < whole[0].n_iter < 100_000
+    calls = []
+
+    def interrupted(chains):
+        calls.append(chains)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return until(chains)
+
+    file = Checkpoint(tmp_path / "run.ckpt")
+    _, ended = sample_chains(problem, checkpoint=file, **{**options, "until": interrupted})
+    assert ended
+    assert_same(whole, sample_chains(problem, checkpoint=file, **options)[0])
+    # What is done already is not done again.
+    assert_same(whole, sample_chains(problem, checkpoint=file, **options)[0])
+
+
+# ---------------------------------------------------------------- files that are refused
+def test_files_of_other_searches_are_refused(problem, tmp_path):
+    path = tmp_path / "run.ckpt"
+    settings = {"data": "a" * 64, "beta": 2, "prior": "tree"}
+    sample_chains(
+        problem, n_chains=2, n_iter=100, thin=2, random_state=0, checkpoint=Checkpoint(path, settings=settings)
+    )
+    content = path.read_bytes()
+
+    def resume(n_chains=2, n_iter=200, thin=2, **changes):
+        file = Checkpoint(path, settings={**settings, **changes})
+        sample_chains(problem, n_chains=n_chains, n_iter=n_iter, thin=thin, random_state=0, checkpoint=file)
+
+    for changes, message in [
+        ({"data": "b" * 64}, "another search: data are not the same. Use"),
+        ({"beta": 1, "prior": "sparse"}, "beta was 2 and is now 1, prior was 'tree' and is now 'sparse'"),
+        ({"ess": 1.0}, "ess was None and is now 1.0"),
+        ({"n_chains": 3}, "n_chains was 2 and is now 3"),
+        ({"n_iter": 50}, "it has 100 moves of a chain already, more than the 50 asked for"),
+    ]:
+        with pytest.raises(FileError, match=message):
+            resume(**changes)
+    with pytest.raises(InputError, match="begun with thin=2; thin=3 is no multiple"):
+        resume(thin=3)
+    assert path.read_bytes() == content
+
+
+def test_damaged_files_are_refused(problem, tmp_path):
+    path = tmp_path / "run.ckpt"
+    file = Checkpoint(path)
+    options = {"n_chains": 2, "n_iter": 100, "random_state": 0, "checkpoint": file}
+    sample_chains(problem, **options)
+    content = path.read_bytes()
+    with np.load(path) as archive:
+        arrays = dict(archive)
+
+    def rewrite(**changes):
+        with path.open("wb") as target:
+            np.savez(target, **{**arrays, **changes})
+
+    def header(**changes):
+        return np.frombuffer(json.dumps({**json.loads(arrays["header"].tobytes()), **changes}).encode(), dtype=np.uint8)
+
+    damages = [
+        lambda: path.write_bytes(b""),
+        lambda: path.write_bytes(content[:-200]),
+        lambda: rewrite(header=header(goal="many")),
+        lambda: rewrite(header=header(chains=[{}, {}])),
+        lambda: rewrite(**{"0.trace": np.zeros(3)}),
+        lambda: rewrite(**{"0.state.order": np.zeros(3, dtype=np.int64)}),
+    ]
+    for damage in damages:
+        damage()
+        with pytest.raises(FileError, match=r"run\.ckpt is damaged"):
+            sample_chains(problem, **options)
+    rewrite(header=header(kind="order posterior"))
+    with pytest.raises(FileError, match="holds an order posterior, not a checkpoint"):
+        sample_chains(problem, **options)
+
+
+# ---------------------------------------------------------------- processes that are killed
+SEARCH = """
+import sys
+import numpy as np
+from cslearn.orders import Checkpoint, OrderPosterior, order_problem, sample_chains
+from cslearn.scores import Scores
+sys.path.insert(0, {tests!r})
+from problems import random_table
+{hook}
+problem = order_problem(Scores(random_table([2, 3, 2, 2, 3, 2, 4], 200, np.random.default_rng(4)), prior="tree"))
+print("ready", flush=True)
+chains, _ = sample_chains(problem, n_chains=3, n_iter=20_000, random_state=7,
+                          checkpoint=Checkpoint("run.ckpt", every=0.01))
+OrderPosterior(tuple("abcdefg"), chains).save("draws.npz")
+"""
+# The process ends between writing a temporary file and giving it its name, the fourth time.
+KILL_IN_THE_MIDDLE = """
+import os, signal
+replace, times = os.replace, []
+def killing(*args):
+    times.append(1)
+    if len(times) == 4:
+        os.kill(os.getpid(), signal.SIGKILL)
+    replace(*args)
+os.replace = killing
+"""
+# The process ends in the middle of the bytes of a file, the fourth time.
+KILL_WHILE_WRITING = """
+import os, signal
+fdopen, times = os.fdopen, []
+class Half:
+    def __init__(self, file): self.file = file
+    def __enter__(self): return self
+    def __exit__(self, *args): return self.file.__exit__(*args)
+    def write(self, data):
+        self.file.write(data[:len(data) // 2]); self.file.flush()
+        os.kill(os.getpid(), signal.SIGKILL)
+def killing(*args):
+    times.append(1)
+    return Half(fdopen(*args)) if len(times) == 4 else fdopen(*args)
+os.fdopen = killing
+"""
+
+
+def run_search(folder, hook="", kill_after=None):
+    code = SEARCH.format(tests=os.path.dirname(__file__), hook=hook)
+    process = subprocess.Popen(
+        [sys.executable, "-c", code], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    if kill_after is not None:
+        assert process.stdout.readline() == "ready\n"
+        time.sleep(kill_after)
+        process.kill()
+    _, errors = process.communicate()
+    assert errors == ""
+    return process.returncode
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+@pytest.mark.parametrize(
+    ("hook", "kill_after"),
+    [(KILL_IN_THE_MIDDLE, None), (KILL_WHILE_WRITING, None), ("", 0.6)],
+    ids=["before the file gets its name", "while bytes are written", "at some moment"],
+)
+def test_a_killed_process_loses_no_more_than_the_last_interval(tmp_path, problem, hook, kill_after):
+    assert run_search(tmp_path, hook, kill_after) in (-signal.SIGKILL, 0)
+    killed = not (tmp_path / "draws.npz").exists()
+    if hook:
+        assert killed
+        done = Checkpoint(tmp_path / "run.ckpt").read()
+        assert done is not None  # the third file is whole
+        assert 0 < sum(values.get("done", 0) for values, _ in done[1]) < 60_000
+    assert run_search(tmp_path) == 0
+    chains, _ = sample_chains(problem, n_chains=3, n_iter=20_000, random_state=7)
+    assert_same(chains, OrderPosterior.load(tmp_path / "draws.npz").chains)

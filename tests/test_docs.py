@@ -20,7 +20,7 @@ import cslearn
 from cslearn.cli import main
 from cslearn.cli.app import app
 from cslearn.datasets import chickenpox_model
-from cslearn.errors import DataWarning
+from cslearn.errors import ConvergenceWarning, DataWarning
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
@@ -43,6 +43,7 @@ def run_python(code, names, where):
     # A warning goes to standard error, which is no part of what a page shows.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)
+        warnings.simplefilter("ignore", ConvergenceWarning)
         doctest.DocTestRunner(optionflags=FLAGS).run(test, out=report.write, clear_globs=False)
     assert not report.getvalue(), report.getvalue()
     names.update(test.globs)

@@ -18,8 +18,8 @@ import naive
 from cslearn import CStree, CStreeLearner, random_cstree
 from cslearn.data import as_table
 from cslearn.datasets import chickenpox_model
-from cslearn.errors import DataWarning, InputError
 from cslearn.orders.summary import summarise
+from cslearn.errors import ConvergenceWarning, DataWarning, FileError, InputError
 from cslearn.scores import Scores
 from problems import random_table, rows_of
 
@@ -65,7 +65,7 @@ def test_the_learned_model_is_consistent():
     assert learner.cstree_.fit_parameters(data, ess=learner.ess) == learner.cstree_
     assert set(learner.timings_) == {"data", "candidates", "scores", "prior", "orders", "stagings", "parameters"}
     assert learner.posterior_.best.best_log_score == learner.log_order_score_
-    assert learner.n_iter_ == 600
+    assert learner.n_iter_ == 1200
     assert isclose(learner.score(data), learner.score_samples(data).mean())
     assert [list(data.columns), 5] == [list(learner.feature_names_in_), learner.n_features_in_]
 
@@ -235,7 +235,11 @@ def test_too_little_data(data, message):
         ({"beta": 3}, "beta=3: stages of more than two context variables cannot be learned yet; use beta 0, 1 or 2"),
         ({"beta": "two"}, "beta"),
         ({"search": "exact"}, "no search 'exact'"),
-        ({"n_iter": 0}, "n_iter is a whole number, at least 1"),
+        ({"n_iter": 0}, "n_iter is a whole number, at least 1, or 'auto' not 0"),
+        ({"n_iter": "long"}, "n_iter is a whole number, at least 1, or 'auto' not 'long'"),
+        ({"max_iter": 0}, "max_iter is a whole number, at least 1"),
+        ({"n_iter": 10, "max_iter": 20}, "max_iter=20 bounds n_iter='auto', but n_iter is 10: leave one out"),
+        ({"checkpoint_every": -1}, "checkpoint_every is a number of seconds"),
         ({"n_chains": None}, "n_chains"),
         ({"thin": 2.5}, "thin"),
         ({"n_iter": 10, "burn_in": 10}, "leaves no draws"),
@@ -271,12 +275,90 @@ def test_an_interrupt_keeps_the_best_model_and_says_so():
 
             _thread.interrupt_main()
 
-    with pytest.warns(DataWarning, match=r"interrupted after [\d,]+ moves of 2 chains: this is the best model"):
+    with pytest.warns(DataWarning, match=r"interrupted after [\d,]+ moves of 4 chains: this is the best model"):
         learner = CStreeLearner(n_iter=50_000_000, thin=1000, callback=interrupt).fit(data)
     assert learner.interrupted_
-    assert learner.n_iter_ < 100_000_000
+    assert learner.n_iter_ < 200_000_000
     assert isinstance(learner.cstree_, CStree)
     assert list(dict.fromkeys(calls)) == ["data", "candidates", "scores", "prior", "orders", "stagings", "parameters"]
+
+
+# ---------------------------------------------------------------- the length of chains
+def test_chains_go_on_until_they_agree_or_the_limit_is_reached():
+    data = random_cstree(8, random_state=1).sample(500, random_state=2)
+    learner = CStreeLearner().fit(data)
+    assert learner.posterior_.converged
+    assert learner.n_iter_ in [4 * 2500 * 2**k for k in range(5)]
+    other = CStreeLearner(n_jobs=1).fit(data)
+    assert np.array_equal(other.posterior_.orders, learner.posterior_.orders)
+    with pytest.warns(
+        ConvergenceWarning, match=r"after 2,600 moves each: .* For those give a larger max_iter, or more"
+    ):
+        limited = CStreeLearner(max_iter=2600, n_chains=2, beta=1, random_state=3).fit(
+            random_cstree(20, random_state=1).sample(500, random_state=2)
+        )
+    assert limited.n_iter_ == 5200
+    assert not limited.posterior_.converged
+
+
+def test_short_chains_are_called_short():
+    data = chickenpox_model().sample(500, random_state=0)
+    with pytest.warns(ConvergenceWarning, match=r"n_iter \(or 'auto'\)"):
+        learner = CStreeLearner(n_iter=30).fit(data)
+    assert learner.n_iter_ == 120
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        CStreeLearner(n_iter=5000).fit(data)
+
+
+# ---------------------------------------------------------------- checkpoints
+def test_a_fit_goes_on_from_its_checkpoint(tmp_path):
+    data = random_cstree([2, 3, 2, 2, 3], random_state=1).sample(300, random_state=2)
+    whole = CStreeLearner(n_iter=1000).fit(data)
+    file = tmp_path / "run.ckpt"
+    CStreeLearner(n_iter=400, checkpoint=file).fit(data)
+    resumed = CStreeLearner(n_iter=1000, checkpoint=file, checkpoint_every=0).fit(data)
+    assert resumed.cstree_ == whole.cstree_
+    assert resumed.log_order_score_ == whole.log_order_score_
+    assert np.array_equal(resumed.posterior_.orders, whole.posterior_.orders)
+    assert resumed.posterior_.settings == whole.posterior_.settings
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"beta": 1}, "beta was 2 and is now 1"),
+        ({"ess": 1.0}, "ess was 5.0 and is now 1.0"),
+        ({"prior": "uniform"}, "prior was 'tree' and is now 'uniform'"),
+        ({"n_chains": 2}, "n_chains was 4 and is now 2"),
+        ({"random_state": 1}, "random_state was 0 and is now 1"),
+        ({"alpha": 1}, "candidates are not the same"),
+        ({"knowledge": {"tiers": [["X1"], ["X2"]]}}, "knowledge is not the same"),
+        ({"n_iter": 50}, "100 moves of a chain already"),
+    ],
+)
+def test_a_checkpoint_of_other_settings_is_refused(tmp_path, change, message):
+    data = random_cstree([2, 3, 2, 2], random_state=1).sample(300, random_state=2)
+    file = tmp_path / "run.ckpt"
+    CStreeLearner(n_iter=100, checkpoint=file).fit(data)
+    with pytest.raises(FileError, match=f"another search: .*{message}"):
+        CStreeLearner(**{"n_iter": 100, "checkpoint": file, **change}).fit(data)
+
+
+def test_a_checkpoint_of_other_data_is_refused(tmp_path):
+    data = random_cstree([2, 3, 2, 2], random_state=1).sample(300, random_state=2)
+    file = tmp_path / "run.ckpt"
+    CStreeLearner(n_iter=100, checkpoint=file).fit(data)
+    others = {
+        "a row less": (data.iloc[1:], None),
+        "another name": (data.rename(columns={"X1": "Y"}), None),
+        "another label": (data.astype(object).replace({"X1": {1: True, 0: False}}), None),
+        "weights": (data, np.ones(300)),
+    }
+    for rows, weights in others.values():
+        with pytest.raises(FileError, match="data are not the same"):
+            CStreeLearner(n_iter=200, checkpoint=file).fit(rows, sample_weight=weights)
+    CStreeLearner(n_iter=200, checkpoint=file).fit(data.copy())
 
 
 # ---------------------------------------------------------------- scikit-learn

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from cslearn.errors import CslearnError, DataWarning, InputError
+from cslearn.errors import ConvergenceWarning, CslearnError, DataWarning, InputError
 
 __all__ = ["app", "main"]
 
@@ -89,7 +89,13 @@ Alpha = Annotated[int | None, typer.Option("--alpha", help="Most candidates of a
 KnowledgeFile = Annotated[
     Path | None, typer.Option("--knowledge", metavar="FILE", help="JSON with forbidden, required, tiers.")
 ]
-Iterations = Annotated[int | None, typer.Option("--n-iter", help="Moves of each chain.", show_default="grows with p")]
+Iterations = Annotated[
+    str, typer.Option("--n-iter", metavar="MOVES", help="Moves of each chain; auto: until the chains agree.")
+]
+MaxIterations = Annotated[
+    int | None,
+    typer.Option("--max-iter", help="Most moves of each chain, for auto.", show_default="400,000 / variables"),
+]
 Chains = Annotated[int, typer.Option("--n-chains", help="Number of chains.")]
 LeaveOut = Annotated[
     list[str] | None,
@@ -157,6 +163,15 @@ def _knowledge(path: Path | None) -> Any:
     return None if path is None else Knowledge.load(path)
 
 
+def _moves(text: str) -> Any:
+    if text == "auto":
+        return text
+    try:
+        return int(text)
+    except ValueError:
+        raise InputError(f"--n-iter is a whole number or auto, not {text!r}") from None
+
+
 @app.command()
 def demo(json_output: Json = False, seed: Seed = 0) -> None:
     """Learn a built-in example: no file and no network needed."""
@@ -193,8 +208,9 @@ def fit(
     parameters: Annotated[Estimate, typer.Option("--parameters", help="How parameters are estimated.")] = (
         Estimate.averaged
     ),
-    n_iter: Iterations = None,
-    n_chains: Chains = 2,
+    n_iter: Iterations = "auto",
+    max_iter: MaxIterations = None,
+    n_chains: Chains = 4,
     knowledge: KnowledgeFile = None,
     missing: MissingOption = Missing.error,
     weights: Weights = None,
@@ -209,6 +225,13 @@ def fit(
     table_format: Format = None,
     seed: Seed = 0,
     jobs: Annotated[int | None, typer.Option("--jobs", help="Threads.", show_default="all cores")] = None,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option("--checkpoint", metavar="FILE", help="Keep the search here each minute, and go on from it."),
+    ] = None,
+    posterior: Annotated[
+        Path | None, typer.Option("--posterior", metavar="FILE", help="Where to keep the sampled orders (.npz).")
+    ] = None,
     json_output: Json = False,
 ) -> None:
     """Learn a CStree from a table and write it to a file."""
@@ -225,8 +248,9 @@ def fit(
         output = Path("model.json")
         if output.exists():
             raise InputError("there is a model.json here already: name the file to write with -o")
-    if not output.parent.is_dir() or output.is_dir():
-        raise InputError(f"cannot write {output}: give the name of a file in a directory that is there")
+    for file in (output, checkpoint, posterior):
+        if file is not None and (not file.parent.is_dir() or file.is_dir()):
+            raise InputError(f"cannot write {file}: give the name of a file in a directory that is there")
     with fit_progress() as callback:
         learner = CStreeLearner(
             beta=beta,
@@ -237,15 +261,19 @@ def fit(
             prior=prior.value,
             ess=ess,
             parameters=parameters.value,
-            n_iter=n_iter,
+            n_iter=_moves(n_iter),
+            max_iter=max_iter,
             n_chains=n_chains,
             knowledge=_knowledge(knowledge),
             missing="em" if missing is Missing.em else "error",
             random_state=seed,
             n_jobs=jobs,
+            checkpoint=checkpoint,
             callback=callback,
         ).fit(table, interventions=mask)
     learner.cstree_.save(output)
+    if posterior is not None:
+        learner.posterior_.save(posterior)
     if json_output:
         print(json.dumps({"model": str(output), **fit_document(learner)}))
     else:
@@ -377,8 +405,9 @@ def estimate(
     beta: Beta = 2,
     candidates: CandidatesOption = Candidates.auto,
     alpha: Alpha = None,
-    n_iter: Iterations = None,
-    n_chains: Chains = 2,
+    n_iter: Iterations = "auto",
+    max_iter: MaxIterations = None,
+    n_chains: Chains = 4,
     knowledge: KnowledgeFile = None,
     missing: MissingOption = Missing.error,
     weights: Weights = None,
@@ -398,7 +427,8 @@ def estimate(
         beta=beta,
         candidates=candidates.value,
         alpha=alpha,
-        n_iter=n_iter,
+        n_iter=_moves(n_iter),
+        max_iter=max_iter,
         n_chains=n_chains,
         knowledge=_knowledge(knowledge),
     )
@@ -433,6 +463,9 @@ OPTIONS = {
     r"sep=('[^']*'|\S+)": r"--sep \1",
     r"max_states=(\d+)": r"--max-states \1",
     r"\bna_values=": "--na",
+    r"\bmax_iter\b": "--max-iter",
+    r"\bn_iter \(or 'auto'\)": "--n-iter (or auto)",
+    r"\bn_chains\b": "--n-chains",
     r"\bleave_out=": "--leave-out",
     r"\bsample_weight=": "--weights",
     r'table_format must be None or "benchpress"': '--format must be "benchpress"',
@@ -448,7 +481,7 @@ def _as_option(message: str) -> str:
 
 def _show_note(message: Warning | str, category: type[Warning], *args: Any, **kwargs: Any) -> None:
     """Print a warning as a note, without the line of code that it came from."""
-    print(f"note: {message}", file=sys.stderr)
+    print(f"note: {_as_option(str(message))}", file=sys.stderr)
 
 
 def main() -> None:
@@ -456,6 +489,7 @@ def main() -> None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("always", DataWarning)
+            warnings.simplefilter("always", ConvergenceWarning)
             warnings.showwarning = _show_note
             app()
     except CslearnError as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -75,7 +76,19 @@ def fit_document(learner: CStreeLearner) -> dict[str, Any]:
         "log_score": learner.log_score_,
         "moves": learner.n_iter_,
         "interrupted": learner.interrupted_,
+        "chains": _chains_document(learner),
         "seconds": learner.timings_,
+    }
+
+
+def _chains_document(learner: CStreeLearner) -> dict[str, Any]:
+    verdict, chains = learner.posterior_.verdict, learner.posterior_.chains
+    return {
+        "n_chains": len(chains),
+        "n_iter": min(chain.n_iter for chain in chains),
+        "converged": verdict.converged,
+        "r_hat": verdict.r_hat if isfinite(verdict.r_hat) else None,
+        "ess": verdict.ess if isfinite(verdict.ess) else None,
     }
 
 
@@ -125,6 +138,13 @@ def _print_learned(console: Console, learner: CStreeLearner) -> None:
     console.print()
     _say(console, f"Prior over stagings: {_in_words(learner.prior_)}")
     _say(console, f"Log score {learner.log_score_:,.2f} (order {learner.log_order_score_:,.2f})")
+    verdict, chains = learner.posterior_.verdict, learner.posterior_.chains
+    if verdict.converged and isfinite(verdict.r_hat):
+        _say(
+            console,
+            f"{len(chains)} chains of {chains[0].n_iter:,} moves agree: R-hat up to {verdict.r_hat:.3f}, effective"
+            f" sample sizes from {verdict.ess:,.0f}",
+        )
     moves = learner.n_iter_ / max(learner.timings_["orders"], 1e-9)
     phases = ", ".join(f"{phase} {seconds:.2f}" for phase, seconds in learner.timings_.items())
     _say(console, f"Seconds: {phases} ({learner.n_iter_:,} moves, {moves:,.0f} a second)")
@@ -226,7 +246,7 @@ def print_estimate(cost: Cost) -> None:
     _say(
         console,
         f"sampling orders       {_duration(cost.order_seconds)} for {cost.n_chains} chains of"
-        f" {cost.n_iter:,} moves, {1 / cost.move_seconds:,.0f} moves a second",
+        f" {'up to ' if cost.up_to else ''}{cost.n_iter:,} moves, {1 / cost.move_seconds:,.0f} moves a second",
     )
     _say(console, f"memory                {max(cost.memory_bytes / 2**20, 1):,.0f} MB")
     _say(console, f"all together          {_duration(cost.seconds)}; {cost.dominated_by} takes most of it")

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from os import cpu_count
 from time import perf_counter
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from cslearn.candidates import CandidateSets, Knowledge, candidate_sets
 from cslearn.candidates.sets import memory_of_tables
 from cslearn.data import Table
 from cslearn.estimators.search import greedy_search
-from cslearn.orders import default_n_iter, order_problem, sample_chains
+from cslearn.orders import default_max_iter, default_n_iter, order_problem, sample_chains
 from cslearn.scores import Scores
 
 __all__ = ["Cost", "estimate_cost"]
@@ -26,7 +26,7 @@ TRIAL_MOVES = 1000
 
 @dataclass(frozen=True)
 class Cost:
-    """The time and memory that a fit will take."""
+    """The time and memory that a fit will take; at most that, if `up_to`, as chains that agree end earlier."""
 
     rows: int
     largest_card: int
@@ -36,6 +36,7 @@ class Cost:
     score_seconds: float
     move_seconds: float
     memory_bytes: float
+    up_to: bool = False
 
     @property
     def order_seconds(self) -> float:
@@ -64,6 +65,7 @@ class Cost:
             "rows": self.rows,
             "candidate_set_sizes": self.candidates.sizes(),
             "n_iter": self.n_iter,
+            "n_iter_is_a_limit": self.up_to,
             "n_chains": self.n_chains,
             "seconds": {
                 "candidates": self.candidates.seconds,
@@ -82,8 +84,9 @@ def estimate_cost(
     beta: int = 2,
     candidates: Any = "auto",
     alpha: int | None = None,
-    n_iter: int | None = None,
-    n_chains: int = 2,
+    n_iter: int | Literal["auto"] | None = "auto",
+    max_iter: int | None = None,
+    n_chains: int = 4,
     knowledge: Knowledge | Mapping[str, Any] | None = None,
 ) -> Cost:
     """Estimate what a fit will take on this machine.
@@ -98,12 +101,16 @@ def estimate_cost(
     >>> from cslearn.estimators.cost import estimate_cost
     >>> cost = estimate_cost(chickenpox_model().sample_table(100, random_state=0))
     >>> cost.n_iter, cost.seconds < 60
-    (5000, True)
+    (100000, True)
     """
     known = Knowledge.coerce(knowledge)
     search = greedy_search(table, knowledge=known, beta=beta)
     sets = candidate_sets(table, candidates, knowledge=known, alpha=alpha, search=search)
-    n_iter = default_n_iter(table.p) if n_iter is None else n_iter
+    up_to = n_iter == "auto"
+    if n_iter == "auto":
+        n_iter = max(default_n_iter(table.p), max_iter or default_max_iter(table.p))
+    elif n_iter is None:
+        n_iter = default_n_iter(table.p)
     trial = table.select(_trial_variables(table))
     # The first run compiles the kernels, the second is timed.
     for _ in range(2):
@@ -125,6 +132,7 @@ def estimate_cost(
         score_seconds * full[0] / small[0],
         move_seconds * full[1] / small[1],
         memory_of_tables(table.p, m, d, beta) + table.codes.nbytes,
+        up_to,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -20,13 +21,23 @@ from cslearn.candidates import CandidateSets, Knowledge, candidate_sets
 from cslearn.candidates.sets import DEFAULT_MEMORY
 from cslearn.cstree import CStree
 from cslearn.data import Table, as_table
-from cslearn.errors import DataWarning, InputError
+from cslearn.errors import ConvergenceWarning, DataWarning, InputError
 from cslearn.estimators.averaging import averaged_parameters
 from cslearn.estimators.evidence import relation_table
+from cslearn.estimators.identity import search_settings
 from cslearn.estimators.incomplete import fit_incomplete
 from cslearn.estimators.interventions import read_interventions
 from cslearn.estimators.search import greedy_search
-from cslearn.orders import OrderPosterior, Progress, adapted_prior, order_problem, sample_chains, with_prior
+from cslearn.orders import (
+    Chain,
+    Checkpoint,
+    OrderPosterior,
+    Progress,
+    adapted_prior,
+    order_problem,
+    sample_chains,
+    with_prior,
+)
 from cslearn.orders.summary import summarise
 from cslearn.priors import ADAPTIVE, Prior, TreePrior
 from cslearn.scores import Scores
@@ -69,8 +80,12 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         (:mod:`cslearn.estimators.averaging`), or given the best staging (:meth:`cslearn.CStree.fit_parameters`).
     search : {"mcmc"}
         How orders are searched: by the relocation Gibbs sampler.
-    n_iter : int, optional
-        Moves of each chain; by default it grows with the number of variables.
+    n_iter : int, "auto" or None
+        Moves of each chain. With ``"auto"`` the chains go on until they agree (:attr:`OrderPosterior.converged`) or
+        have made `max_iter` moves; with None their number is fixed and grows with the number of variables.
+    max_iter : int, optional
+        Only for ``n_iter="auto"``: the most moves of each chain, by default 400,000 divided by the number of variables,
+        but at least as many as with None.
     n_chains : int
         Chains, each with a start of its own. The best order of all is taken.
     burn_in, thin : int, optional
@@ -87,6 +102,12 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         Seed. The same seed gives the same result for any number of jobs.
     n_jobs : int, optional
         Threads; all cores by default.
+    checkpoint : str or path-like, optional
+        A file to which the search is written every `checkpoint_every` seconds. If it is there, the search goes on from
+        it to the very same result as without a break; one of other data or settings is refused. A longer `n_iter` or
+        `max_iter` continues a search that had ended.
+    checkpoint_every : float
+        Seconds.
     callback : callable, optional
         Called as ``callback(phase, progress)`` while fitting: `phase` is a string, `progress` a
         :class:`cslearn.orders.Progress`, or None when a phase begins.
@@ -149,8 +170,9 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         ess: float = 5.0,
         parameters: Literal["averaged", "mean", "map", "mle"] = "averaged",
         search: str = "mcmc",
-        n_iter: int | None = None,
-        n_chains: int = 2,
+        n_iter: int | Literal["auto"] | None = "auto",
+        max_iter: int | None = None,
+        n_chains: int = 4,
         burn_in: int | None = None,
         thin: int | None = None,
         knowledge: Knowledge | Mapping[str, Any] | None = None,
@@ -158,6 +180,8 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         missing: Literal["error", "drop", "state", "em"] = "error",
         random_state: int | np.random.RandomState | None = 0,
         n_jobs: int | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_every: float = 60.0,
         callback: Callable[[str, Progress | None], None] | None = None,
     ) -> None:
         self.beta = beta
@@ -171,6 +195,7 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         self.parameters = parameters
         self.search = search
         self.n_iter = n_iter
+        self.max_iter = max_iter
         self.n_chains = n_chains
         self.burn_in = burn_in
         self.thin = thin
@@ -179,6 +204,8 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         self.missing = missing
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
         self.callback = callback
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, interventions: Any = None) -> CStreeLearner:
@@ -250,7 +277,8 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
                 n_jobs=self.n_jobs,
                 interventions=mask,
             )
-            problem = order_problem(scores, knowledge.precedence(table.variables))
+            before = knowledge.precedence(table.variables)
+            problem = order_problem(scores, before)
         self.interrupted_ = False
         with self._phase("prior"):
             if adaptive:
@@ -261,18 +289,34 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
                     problem = with_prior(problem, scores.prior)
             self.prior_: Prior = scores.prior
         with self._phase("orders"):
+            seeds, seed = self._seeds()
+            settings = search_settings(
+                table,
+                self.candidates_.sets,
+                before,
+                beta=self.beta,
+                ess=self.ess,
+                prior=self.prior,
+                n_chains=self.n_chains,
+                random_state=seed,
+            )
             if not self.interrupted_:
                 chains, self.interrupted_ = sample_chains(
                     problem,
                     n_chains=self.n_chains,
-                    n_iter=self.n_iter,
+                    n_iter=None if self.n_iter == "auto" else self.n_iter,
+                    until=partial(_agree, table.variables) if self.n_iter == "auto" else None,
+                    max_iter=self.max_iter,
                     burn_in=self.burn_in,
                     thin=self.thin,
-                    random_state=self._seeds()[0],
+                    random_state=seeds,
                     n_jobs=self.n_jobs,
                     callback=None if self.callback is None else partial(self.callback, "orders"),
+                    checkpoint=None
+                    if self.checkpoint is None
+                    else Checkpoint(self.checkpoint, self.checkpoint_every, settings),
                 )
-            self.posterior_ = OrderPosterior(table.variables, chains)
+            self.posterior_ = OrderPosterior(table.variables, chains, settings)
             self.order_ = self.posterior_.order_names(self.posterior_.best.best_order)
             self.log_order_score_ = self.posterior_.best.best_log_score
             self.n_iter_ = sum(chain.n_iter for chain in chains)
@@ -291,7 +335,7 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
             )
             self.relations_ = relation_table(structure, scores)
         self._set_names(X)
-        self._warn_if_interrupted(len(chains))
+        self._warn_of_chains()
         return self
 
     def _set_names(self, X: Any) -> None:
@@ -379,23 +423,47 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
             raise InputError(
                 f"there is no estimate {self.parameters!r}; choose one of {', '.join(map(repr, ESTIMATES))}"
             )
-        for name, least in (("n_chains", 1), ("n_iter", 1), ("burn_in", 0), ("thin", 1)):
+        for name, least in (("n_chains", 1), ("n_iter", 1), ("max_iter", 1), ("burn_in", 0), ("thin", 1)):
             value = getattr(self, name)
-            optional = name != "n_chains"
-            if not (optional and value is None) and (
-                isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least
-            ):
-                raise InputError(f"{name} is a whole number, at least {least}, not {value!r}")
-        if self.n_iter is not None and self.burn_in is not None and self.burn_in >= self.n_iter:
+            if (name != "n_chains" and value is None) or (name == "n_iter" and value == "auto"):
+                continue
+            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+                other = " or 'auto'" if name == "n_iter" else ""
+                raise InputError(f"{name} is a whole number, at least {least},{other} not {value!r}")
+        if self.max_iter is not None and self.n_iter != "auto":
+            raise InputError(
+                f"max_iter={self.max_iter} bounds n_iter='auto', but n_iter is {self.n_iter!r}: leave one out"
+            )
+        every = self.checkpoint_every
+        if isinstance(every, bool) or not isinstance(every, int | float | np.number) or not every >= 0:
+            raise InputError(f"checkpoint_every is a number of seconds, at least 0, not {every!r}")
+        if isinstance(self.n_iter, int) and self.burn_in is not None and self.burn_in >= self.n_iter:
             raise InputError(f"burn_in={self.burn_in} leaves no draws of n_iter={self.n_iter}")
 
-    def _warn_if_interrupted(self, n_chains: int) -> None:
+    def _warn_of_chains(self) -> None:
+        """Say if the search ended early, or if its draws cannot be trusted."""
+        chains = self.posterior_.chains
         if self.interrupted_:
+            go_on = "" if self.checkpoint is None else f"; the same call goes on from {os.fspath(self.checkpoint)}"
             warnings.warn(
-                f"interrupted after {self.n_iter_:,} moves of {n_chains} chains: this is the best model so far",
+                f"interrupted after {self.n_iter_:,} moves of {len(chains)} chains: this is the best model so"
+                f" far{go_on}",
                 DataWarning,
                 stacklevel=3,
             )
+        elif not self.posterior_.converged:
+            more = "max_iter" if self.n_iter == "auto" else "n_iter (or 'auto')"
+            warnings.warn(
+                f"the chains have not converged after {chains[0].n_iter:,} moves each:"
+                f" {self.posterior_.verdict.reason}. The model is the best found, but shares of the draws may be far"
+                f" from posterior probabilities. For those give a larger {more}, or more chains (n_chains).",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+
+def _agree(variables: tuple[str, ...], chains: list[Chain]) -> bool:
+    return OrderPosterior(variables, chains).converged
 
 
 def _check_size(table: Table) -> None:

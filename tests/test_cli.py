@@ -20,7 +20,7 @@ from cslearn import CStree
 from cslearn.cli import main
 from cslearn.datasets import chickenpox_model
 
-QUICK = ["--n-iter", "200"]
+QUICK = ["--n-iter", "auto"]
 Stats = namedtuple("Stats", "cache_path")
 
 
@@ -96,13 +96,36 @@ def test_fit_show_sample_score(run, data, tmp_path):
     assert "mean log-probability" in run("score", path, data)[1]
 
 
+def test_chains_are_judged_and_kept(run, data, tmp_path):
+    def fit(*options):
+        return run("fit", data, "-o", tmp_path / "m.json", "--checkpoint", tmp_path / "run.ckpt", *options)
+
+    code, out, err = fit("--n-iter", 300)
+    assert code == 0
+    assert "note: the chains have not converged after 300 moves each" in err
+    assert "give a larger --n-iter (or auto), or more chains (--n-chains)" in err
+    code, out, err = fit("--posterior", tmp_path / "draws.npz", "--json")
+    document = json.loads(out)["chains"]
+    assert (code, err, document["converged"], document["n_chains"]) == (0, "", True, 4)
+    from cslearn.orders import OrderPosterior
+
+    draws = OrderPosterior.load(tmp_path / "draws.npz")
+    assert document["r_hat"] == draws.verdict.r_hat
+    assert document["ess"] == draws.verdict.ess
+    _, out, _ = fit()
+    assert f"4 chains of {document['n_iter']:,} moves agree: R-hat up to 1.0" in out
+    code, _, err = fit("--seed", 1)
+    assert code == 2
+    assert "random_state was 0 and is now 1" in err
+
+
 def test_fit_for_machines(run, data, tmp_path):
     code, out, _ = run("fit", data, "-o", tmp_path / "m.json", "--json", *QUICK)
     document = json.loads(out)
     assert code == 0
     assert set(document) == {
         "model", "order", "parents", "stages", "n_free_parameters", "csi_relations", "log_order_score", "log_score",
-        "prior", "moves", "interrupted", "seconds",
+        "prior", "moves", "interrupted", "chains", "seconds",
     }  # fmt: skip
     assert document["order"] == list(CStree.load(tmp_path / "m.json").order)
     assert all(set(r) == {"relation", "in_words", "log_bayes_factor", "rows"} for r in document["csi_relations"])
@@ -312,6 +335,8 @@ def test_bad_tables_exit_with_2_and_say_what_is_wrong(run, tmp_path, name):
         (["fit", "{data}", "--knowledge", "none.json"], "none.json"),
         (["fit", "{data}", "--weights", "weight"], "weight"),
         (["fit", "{data}", "--n-iter", "0"], "n_iter"),
+        (["fit", "{data}", "--n-iter", "long"], "--n-iter is a whole number or auto, not 'long'"),
+        (["fit", "{data}", "--checkpoint", "no/such/place"], "cannot write no/such/place"),
         (["fit"], "DATA"),
         (["show", "none.json"], "none.json"),
         (["show", "{data}"], "not JSON"),

@@ -18,8 +18,8 @@ import naive
 from cslearn import CStree, CStreeLearner, random_cstree
 from cslearn.data import as_table
 from cslearn.datasets import chickenpox_model
-from cslearn.orders.summary import summarise
 from cslearn.errors import ConvergenceWarning, DataWarning, FileError, InputError
+from cslearn.orders.summary import summarise
 from cslearn.scores import Scores
 from problems import random_table, rows_of
 

@@ -33,6 +33,7 @@ def search_settings(
     >>> sorted(known)
     ['beta', 'candidates', 'cslearn', 'data', 'knowledge']
     """
+    plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in settings.items()}
     # Labels with their types: the states 1, True and "1" are not the same.
     names = json.dumps([table.variables, [[repr(label) for label in labels] for labels in table.states]])
     weights = b"" if table.weights is None else table.weights.tobytes()
@@ -42,8 +43,7 @@ def search_settings(
         "candidates": _hash(json.dumps([[v, *sorted(candidates[v])] for v in table.variables]).encode()),
         "knowledge": _hash(before.tobytes()),
         **{
-            name: value if isinstance(value, str | int | float | None) else repr(value)
-            for name, value in settings.items()
+            name: value if isinstance(value, str | int | float | None) else repr(value) for name, value in plain.items()
         },
     }
 

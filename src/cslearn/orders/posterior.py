@@ -26,6 +26,7 @@ __all__ = ["OrderPosterior"]
 # Pairs of variables that are diagnosed, and how many at a time, which bounds the memory.
 MAX_PAIRS = 5000
 PAIRS_AT_ONCE = 250
+SCORE_DECIMALS = 4
 
 KIND = "order posterior"
 SCALARS = {"best_log_score": float, "moved": int, "start_log_score": float}
@@ -135,7 +136,8 @@ class OrderPosterior:
     def _indicators(self) -> Iterator[tuple[list[str], NDArray[Any]]]:
         """Give the quantities that are diagnosed, with their draws of shape (chains, draws, quantities)."""
         log_scores, positions = self._stacked()
-        yield ["log score"], log_scores[:, :, None]
+        # Orders of equal score differ by rounding errors, which ranks would blow up.
+        yield ["log score"], np.round(log_scores[:, :, None], SCORE_DECIMALS)
         first, second = np.triu_indices(len(self.variables), 1)
         if len(first) > MAX_PAIRS:
             chosen = np.sort(np.random.default_rng(0).choice(len(first), MAX_PAIRS, replace=False))

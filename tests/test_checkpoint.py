@@ -85,6 +85,29 @@ def test_an_interrupted_search_goes_on(problem, tmp_path):
     assert_same(sample_chains(problem, **options)[0], resumed)
 
 
+def test_an_interrupt_while_threads_are_started_does_no_harm(problem, tmp_path, monkeypatch):
+    """It may come after a thread has begun and before that is known, so that a chain is sent off again."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    submit, submitted = ThreadPoolExecutor.submit, []
+
+    def interrupting(self, *args):
+        future = submit(self, *args)
+        submitted.append(future)
+        if len(submitted) == 2:
+            raise KeyboardInterrupt
+        return future
+
+    options = {"n_chains": 2, "n_iter": 60_000, "thin": 60, "random_state": 1}
+    file = Checkpoint(tmp_path / "run.ckpt", every=1000)
+    with monkeypatch.context() as patch:
+        patch.setattr(ThreadPoolExecutor, "submit", interrupting)
+        _, ended = sample_chains(problem, checkpoint=file, **options)
+    assert ended
+    assert len(submitted) == 3
+    assert_same(sample_chains(problem, **options)[0], sample_chains(problem, checkpoint=file, **options)[0])
+
+
 # ---------------------------------------------------------------- until the chains are long enough
 def test_chains_go_on_until_they_are_long_enough(problem):
     asked = []

@@ -182,7 +182,8 @@ def test_options_reach_the_learner(run, data, tmp_path):
     knowledge = tmp_path / "known.json"
     knowledge.write_text(json.dumps({"tiers": [["carrier"], ["background", "diagnosis", "exposed"]]}))
     code, out, _ = run("fit", data, "-o", tmp_path / "m.json", "--json", "--knowledge", knowledge, "--alpha", 1,
-                       "--prior", "uniform", "--ess", 2, "--parameters", "mle", "--n-chains", 1, "--n-iter", 200)  # fmt: skip
+                       "--prior", "uniform", "--ess", 2, "--parameters", "mle", "--n-chains", 1,
+                       "--n-iter", 200)  # fmt: skip
     document = json.loads(out)
     assert code == 0
     assert document["order"][0] == "carrier"

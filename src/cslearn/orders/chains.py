@@ -249,6 +249,8 @@ class _Walk:
         p = len(problem.cards)
         self.problem, self.rng, self.greedy_start = problem, rng, greedy_start
         self.state = new_state(problem)
+        # An interrupt may come between the start of a thread and the note of it, so that a chain is sent off twice.
+        self.lock = Lock()
         self.started = False
         self.first_random = rng.bit_generator.state
         self.best_order, self.best = np.zeros(p, dtype=np.int64), np.array([-inf])
@@ -273,6 +275,10 @@ class _Walk:
 
     def advance(self, goal: int, seconds: float, shared: _Shared) -> None:
         """Make moves until there are `goal` of them, or the seconds are over."""
+        with self.lock:
+            self._advance(goal, seconds, shared)
+
+    def _advance(self, goal: int, seconds: float, shared: _Shared) -> None:
         from cslearn._kernels.relocation import run
 
         constant = lgamma(len(self.best_order) + 1)
@@ -324,6 +330,10 @@ class _Walk:
 
     def chain(self, burn_in: int) -> Chain:
         """Return what the chain leaves so far."""
+        with self.lock:
+            return self._chain(burn_in)
+
+    def _chain(self, burn_in: int) -> Chain:
         constant = lgamma(len(self.best_order) + 1)
         draws = self.done // self.thin
         first = min(burn_in // self.thin, max(draws - 1, 0))
@@ -339,6 +349,10 @@ class _Walk:
 
     def saved(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Return everything that the chain needs to go on, as JSON values and arrays."""
+        with self.lock:
+            return self._saved()
+
+    def _saved(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         if not self.started:
             return {"started": False, "random": self.first_random}, {}
         values = {

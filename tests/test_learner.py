@@ -358,6 +358,8 @@ def test_a_checkpoint_of_other_data_is_refused(tmp_path):
     for rows, weights in others.values():
         with pytest.raises(FileError, match="data are not the same"):
             CStreeLearner(n_iter=200, checkpoint=file).fit(rows, sample_weight=weights)
+    with pytest.raises(FileError, match="interventions are not the same"):
+        CStreeLearner(n_iter=200, checkpoint=file).fit(data, interventions=["X2", None, None] * 100)
     CStreeLearner(n_iter=200, checkpoint=file).fit(data.copy())
 
 

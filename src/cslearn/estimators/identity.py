@@ -17,7 +17,11 @@ __all__ = ["search_settings"]
 
 
 def search_settings(
-    table: Table, candidates: Mapping[str, Sequence[str]], before: NDArray[np.bool_], **settings: Any
+    table: Table,
+    candidates: Mapping[str, Sequence[str]],
+    before: NDArray[np.bool_],
+    interventions: NDArray[np.bool_] | None = None,
+    **settings: Any,
 ) -> dict[str, Any]:
     """Return JSON values that are equal for two searches if both have the same data and settings.
 
@@ -31,7 +35,7 @@ def search_settings(
     >>> table = Table([[0, 1]], ["rain", "mood"], [["no", "yes"], ["bad", "good"]])
     >>> known = search_settings(table, {"rain": [], "mood": ["rain"]}, np.zeros((2, 2), dtype=bool), beta=2)
     >>> sorted(known)
-    ['beta', 'candidates', 'cslearn', 'data', 'knowledge']
+    ['beta', 'candidates', 'cslearn', 'data', 'interventions', 'knowledge']
     """
     plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in settings.items()}
     # Labels with their types: the states 1, True and "1" are not the same.
@@ -42,6 +46,7 @@ def search_settings(
         "data": _hash(names.encode(), table.codes.tobytes(order="F"), weights),
         "candidates": _hash(json.dumps([[v, *sorted(candidates[v])] for v in table.variables]).encode()),
         "knowledge": _hash(before.tobytes()),
+        "interventions": None if interventions is None else _hash(np.ascontiguousarray(interventions).tobytes()),
         **{
             name: value if isinstance(value, str | int | float | None) else repr(value) for name, value in plain.items()
         },

@@ -294,6 +294,7 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
                 table,
                 self.candidates_.sets,
                 before,
+                mask,
                 beta=self.beta,
                 ess=self.ess,
                 prior=self.prior,

@@ -240,6 +240,7 @@ def test_too_little_data(data, message):
         ({"max_iter": 0}, "max_iter is a whole number, at least 1"),
         ({"n_iter": 10, "max_iter": 20}, "max_iter=20 bounds n_iter='auto', but n_iter is 10: leave one out"),
         ({"checkpoint_every": -1}, "checkpoint_every is a number of seconds"),
+        ({"checkpoint": "run.ckpt", "random_state": None}, "give random_state= a number, not None"),
         ({"n_chains": None}, "n_chains"),
         ({"thin": 2.5}, "thin"),
         ({"n_iter": 10, "burn_in": 10}, "leaves no draws"),
@@ -329,7 +330,7 @@ def test_a_fit_goes_on_from_its_checkpoint(tmp_path):
     [
         ({"beta": 1}, "beta was 2 and is now 1"),
         ({"ess": 1.0}, "ess was 5.0 and is now 1.0"),
-        ({"prior": "uniform"}, "prior was 'tree' and is now 'uniform'"),
+        ({"prior": "uniform"}, "prior was 'adaptive' and is now 'uniform'"),
         ({"n_chains": 2}, "n_chains was 4 and is now 2"),
         ({"random_state": 1}, "random_state was 0 and is now 1"),
         ({"alpha": 1}, "candidates are not the same"),

@@ -240,6 +240,7 @@ def test_too_little_data(data, message):
         ({"max_iter": 0}, "max_iter is a whole number, at least 1"),
         ({"n_iter": 10, "max_iter": 20}, "max_iter=20 bounds n_iter='auto', but n_iter is 10: leave one out"),
         ({"checkpoint_every": -1}, "checkpoint_every is a number of seconds"),
+        ({"checkpoint": "run.ckpt", "missing": "em"}, "a checkpoint holds one search"),
         ({"checkpoint": "run.ckpt", "random_state": None}, "give random_state= a number, not None"),
         ({"n_chains": None}, "n_chains"),
         ({"thin": 2.5}, "thin"),

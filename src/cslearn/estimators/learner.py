@@ -438,6 +438,11 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         every = self.checkpoint_every
         if isinstance(every, bool) or not isinstance(every, int | float | np.number) or not every >= 0:
             raise InputError(f"checkpoint_every is a number of seconds, at least 0, not {every!r}")
+        if self.checkpoint is not None and self.missing == "em":
+            raise InputError(
+                'a checkpoint holds one search, and missing="em" makes several: leave checkpoint= out, or drop the rows'
+                " with missing cells"
+            )
         if self.checkpoint is not None and not isinstance(self.random_state, int | np.integer):
             raise InputError(
                 f"a search can only be continued with the same seed: with checkpoint= give random_state= a number, not"

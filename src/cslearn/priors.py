@@ -84,9 +84,9 @@ class Prior(ABC):
 
         return below(list(staging), frozenset())
 
-    def level_weights(self, cards: NDArray[np.intp], beta: int) -> LevelWeights:
-        """Return the log-weights of all pieces over a level of candidates."""
-        m, d = len(cards), int(cards.max(initial=1))
+    def level_weights(self, cards: NDArray[np.intp], beta: int, m: int | None = None) -> LevelWeights:
+        """Return the log-weights of all pieces over a level of candidates, or of those left of `m` candidates."""
+        m, left, d = len(cards) if m is None else m, len(cards), int(cards.max(initial=1))
         stages: list[NDArray[np.float64]] = []
         sizes = np.ones(())
         for t in range(max(beta, 1)):
@@ -97,7 +97,7 @@ class Prior(ABC):
         deepest = None
         if beta:
             share = self.log_share(m, beta) / sizes if beta <= m else np.zeros(sizes.shape)
-            deepest = np.broadcast_to(share[..., None], (*sizes.shape, m))
+            deepest = np.broadcast_to(share[..., None], (*sizes.shape, left))
         return LevelWeights(cards, stages, deepest, self.splits(m, beta))
 
     def log_normaliser(self, cards: NDArray[np.intp], beta: int) -> float:

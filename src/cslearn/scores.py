@@ -86,6 +86,9 @@ class Scores:
         Prior over the stagings of a level; see :mod:`cslearn.priors`.
     candidates : mapping of variable to iterable of variables, optional
         The candidate set of each variable; all other variables by default.
+    chosen_from : mapping of variable to int, optional
+        How many variables the candidates of each were chosen from, if not these alone: the prior then counts as many in
+        a level as the share of the candidates in it says, and does not sum to one over their stagings.
     n_jobs : int, optional
         Threads that fill the tables; all cores by default. The result does not depend on it.
     interventions : array of bool, shape (n, p), optional
@@ -117,6 +120,7 @@ class Scores:
         ess: float = 1.0,
         prior: str | Prior = "uniform",
         candidates: Mapping[str, Iterable[str]] | None = None,
+        chosen_from: Mapping[str, int] | None = None,
         n_jobs: int | None = None,
         interventions: NDArray[np.bool_] | None = None,
     ) -> None:
@@ -130,6 +134,10 @@ class Scores:
         self.n_jobs = n_jobs
         self.index = {name: i for i, name in enumerate(self.table.variables)}
         self.candidates = self._checked_candidates(candidates)
+        self.chosen_from = tuple(
+            len(own) if chosen_from is None else max(len(own), chosen_from.get(name, 0))
+            for name, own in zip(self.table.variables, self.candidates, strict=True)
+        )
 
     def with_prior(self, prior: str | Prior) -> Scores:
         """Return the scores with another prior over stagings; the tables, which do not depend on it, are shared."""
@@ -166,6 +174,20 @@ class Scores:
         if name not in self.index:
             raise InputError(f"there is no variable {name!r}; the data have {', '.join(self.table.variables)}")
         return self.index[name]
+
+    def counted(self, target: int, size: int) -> int:
+        """Return how many candidates the prior counts in a level that holds `size` of those of a target."""
+        own = len(self.candidates[target])
+        return size if self.chosen_from[target] == own else round(size * self.chosen_from[target] / own)
+
+    def log_normaliser(self, target: int, cards: NDArray[np.intp]) -> float:
+        """Return the log of the sum of the prior's weights over a level of candidates with these cardinalities.
+
+        Variables that the candidates were chosen from are taken to have the cardinality of the middle one of them.
+        """
+        more = self.counted(target, len(cards)) - len(cards)
+        filled = np.append(cards, np.repeat(np.sort(cards)[len(cards) // 2], more)) if more else cards
+        return self.prior.log_normaliser(filled.astype(np.intp), self.betas[target])
 
     # ------------------------------------------------------------------ contexts
     def log_z(self, target: str, context: Mapping[str, Any]) -> float:
@@ -275,7 +297,7 @@ class Scores:
         """
         cards = np.array(self.table.cards, dtype=np.intp)[self.candidates[target][level]]
         stages, deepest = self.stage_tables(target, level)
-        prior = self.prior.level_weights(cards, self.betas[target])
+        prior = self.prior.level_weights(cards, self.betas[target], self.counted(target, len(cards)))
         return LevelWeights(
             cards,
             [scores + weights for scores, weights in zip(stages, prior.stages, strict=True)],
@@ -361,7 +383,7 @@ class Scores:
         """
         i, level = self._level(target, predecessors)
         weights = self.level_weights(i, level)
-        return weights.log_sum() - self.prior.log_normaliser(weights.cards, self.betas[i])
+        return weights.log_sum() - self.log_normaliser(i, weights.cards)
 
     def order_score(self, order: Sequence[str]) -> float:
         """Return the log of ``P(data, order)``, with the uniform prior ``1 / p!`` over orders."""
@@ -375,7 +397,7 @@ class Scores:
         weights = self.level_weights(i, level)
         value, contexts = weights.maximum()
         staging = self._named(contexts, i, level, predecessors)
-        return value - self.prior.log_normaliser(weights.cards, self.betas[i]), staging
+        return value - self.log_normaliser(i, weights.cards), staging
 
     def draw_staging(self, target: str, predecessors: Sequence[str], rng: np.random.Generator) -> Staging:
         """Draw a staging of `target` after `predecessors` from its posterior given the order."""
@@ -403,9 +425,9 @@ class Scores:
         if staging.bound > self.betas[i] or not names.issuperset(staging.context_variables):
             return -inf
         cards = np.array([self.table.cards[self._column(name)] for name in names], dtype=np.intp)
-        prior = self.prior.log_weight(staging, len(level), self.betas[i])
+        prior = self.prior.log_weight(staging, self.counted(i, len(level)), self.betas[i])
         likelihood = fsum(self._stage_scores(target, staging.contexts))
-        return prior + likelihood - self.prior.log_normaliser(cards, self.betas[i])
+        return prior + likelihood - self.log_normaliser(i, cards)
 
     def cstree_score(self, tree: _CStreeLike) -> float:
         """Return the log of ``P(data, staging, order)``: the posterior of the CStree up to a constant."""

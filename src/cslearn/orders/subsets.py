@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cslearn._numerics import n_threads
-from cslearn.priors import Prior
 from cslearn.scores import Scores
 from cslearn.stagings.level import full_split_weight
 
@@ -120,7 +119,7 @@ class _Work:
 
         shape, scores, constants = self.arrays
         table = np.empty(_table_size(shape))
-        weights = _weights(self.scores.prior, self.n + more, self.beta)
+        weights = self._weights(self.n + more)
         sums_of_subsets(shape, weights, more, scores, constants, table)
         return table[: 1 << self.n].copy()
 
@@ -130,9 +129,42 @@ class _Work:
 
         shape, scores, constants = self.arrays
         table = np.empty(_table_size(shape))
-        full = _full_splits(self.scores.prior, self.cards, self.beta)
-        maxima_of_subsets(shape, _weights(self.scores.prior, self.n, self.beta), full, scores, constants, table)
+        full = self._full_splits()
+        maxima_of_subsets(shape, self._weights(self.n), full, scores, constants, table)
         return table[: 1 << self.n].copy()
+
+    def _weights(self, m: int) -> Any:
+        """Return the prior's weights in levels of up to `m` candidates."""
+        from cslearn._kernels.subsets import Weights
+
+        prior, beta = self.scores.prior, self.beta
+        depths = max(beta, 1)
+        stop, share = np.zeros((m + 1, depths)), np.zeros((m + 1, beta + 1))
+        split = np.zeros((m + 1, depths, depths))
+        for size in range(m + 1):
+            counted = self.scores.counted(self.i, size)
+            splits = prior.splits(counted, beta)
+            for t in range(beta + 1):
+                share[size, t] = prior.log_share(counted, t) if t <= size else 0.0
+                if t < beta and t <= size:
+                    stop[size, t] = prior.log_stop(counted, t, beta)
+                    split[size, t, : beta - t] = splits[t][: beta - t]
+        return Weights(stop, share, split)
+
+    def _full_splits(self) -> Floats:
+        """Return the log-weights of full splits on every set, by the size of the level and the depth."""
+        n, beta = self.n, self.beta
+        sets = [s for r in range(1, beta + 1) for s in combinations(range(n), r)]
+        weights = np.full((n + 1, max(beta, 1), len(sets)), -inf)
+        for m in range(1, n + 1):
+            splits = self.scores.prior.splits(self.scores.counted(self.i, m), beta)
+            by_staging = any(weight < 0 for row in splits for weight in row)
+            for t in range(beta):
+                for s, members in enumerate(sets):
+                    if t + len(members) <= min(beta, m) and not (by_staging and len(members) > 1):
+                        of_set = tuple(sorted(self.cards[k] for k in members))
+                        weights[m, t, s] = 0.0 if by_staging else full_split_weight(splits, t, of_set)
+        return weights
 
     def normaliser(self) -> Floats:
         """Return the prior's log normaliser for all subsets."""
@@ -146,44 +178,12 @@ class _Work:
         for number in distinct.tolist():
             numbers = [number // (self.n + 1) ** kind % (self.n + 1) for kind in range(len(kinds))]
             cards = np.repeat(np.array(kinds, dtype=np.intp), numbers)
-            values.append(self.scores.prior.log_normaliser(cards, self.beta))
+            values.append(self.scores.log_normaliser(self.i, cards))
         return np.array(values)[which]
 
 
 def _table_size(shape: Any) -> int:
     return int(shape.offset[-1] + (1 << (shape.n - shape.depth[-1])))
-
-
-def _weights(prior: Prior, m: int, beta: int) -> Any:
-    from cslearn._kernels.subsets import Weights
-
-    depths = max(beta, 1)
-    stop, share = np.zeros((m + 1, depths)), np.zeros((m + 1, beta + 1))
-    split = np.zeros((m + 1, depths, depths))
-    for size in range(m + 1):
-        splits = prior.splits(size, beta)
-        for t in range(beta + 1):
-            share[size, t] = prior.log_share(size, t) if t <= size else 0.0
-            if t < beta and t <= size:
-                stop[size, t] = prior.log_stop(size, t, beta)
-                split[size, t, : beta - t] = splits[t][: beta - t]
-    return Weights(stop, share, split)
-
-
-def _full_splits(prior: Prior, cards: tuple[int, ...], beta: int) -> Floats:
-    """Return the log-weights of full splits on every set, by the size of the level and the depth."""
-    n = len(cards)
-    sets = [s for r in range(1, beta + 1) for s in combinations(range(n), r)]
-    weights = np.full((n + 1, max(beta, 1), len(sets)), -inf)
-    for m in range(1, n + 1):
-        splits = prior.splits(m, beta)
-        by_staging = any(weight < 0 for row in splits for weight in row)
-        for t in range(beta):
-            for s, members in enumerate(sets):
-                if t + len(members) <= min(beta, m) and not (by_staging and len(members) > 1):
-                    of_set = tuple(sorted(cards[k] for k in members))
-                    weights[m, t, s] = 0.0 if by_staging else full_split_weight(splits, t, of_set)
-    return weights
 
 
 @lru_cache(maxsize=64)

@@ -23,7 +23,7 @@ Floats = NDArray[np.float64]
 Level = tuple[int, ...]
 """Positions in a candidate set, ascending."""
 
-# Levels of an exact posterior are left out while their joint probability is below this.
+# Levels of an exact posterior, and stages of a level, are left out while their joint probability is below this.
 NEGLIGIBLE = 1e-9
 
 
@@ -79,10 +79,16 @@ class Levels:
         """Return the probability of each context to be a stage of variable `i`, by columns of the data."""
         if (i, level) not in self._stages:
             columns = self.scores.candidates[i][list(level)]
-            self._stages[i, level] = {
-                tuple(int(columns[k]) for k in variables): probabilities
-                for variables, probabilities in self.weights(i, level).stage_probabilities().items()
-            }
+            found = self.weights(i, level).stage_probabilities()
+            # Of no row can more than this be missing from the sum of the probabilities of its stages.
+            largest = {variables: float(np.abs(chances).max()) for variables, chances in found.items()}
+            missing = 0.0
+            for variables in sorted(found, key=lambda key: largest[key]):
+                missing += largest[variables]
+                if missing > NEGLIGIBLE:
+                    break
+                del found[variables]
+            self._stages[i, level] = {tuple(int(columns[k]) for k in key): chances for key, chances in found.items()}
         return self._stages[i, level]
 
     def mean_parameters(self, i: int, columns: tuple[int, ...]) -> Floats:

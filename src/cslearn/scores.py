@@ -222,6 +222,10 @@ class Scores:
         return self._tables_by_target[target]
 
     # ------------------------------------------------------------------ tables
+    def rows_for(self, target: int) -> Table:
+        """Return the rows that count for a target: those in which it was not set."""
+        return self._tables_by_target[target]
+
     @cached_property
     def _tables_by_target(self) -> list[Table]:
         """The rows that count for each target; targets with the same rows share one table."""

@@ -6,7 +6,7 @@ from cslearn.orders.checkpoint import Checkpoint
 from cslearn.orders.diagnostics import effective_sample_size, r_hat
 from cslearn.orders.exact import ExactOrders
 from cslearn.orders.posterior import OrderPosterior
-from cslearn.orders.problem import order_problem, with_prior
+from cslearn.orders.problem import lookup_problem, order_problem, with_prior
 from cslearn.orders.subsets import SubsetScores
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "default_max_iter",
     "default_n_iter",
     "effective_sample_size",
+    "lookup_problem",
     "order_problem",
     "r_hat",
     "sample_chains",

@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cslearn._numerics import n_threads
+from cslearn.orders.subsets import SubsetScores
 from cslearn.priors import Prior
 from cslearn.scores import Scores
 
-__all__ = ["order_problem", "with_prior"]
+__all__ = ["lookup_problem", "order_problem", "with_prior"]
 
 Floats = NDArray[np.float64]
 
@@ -92,6 +93,24 @@ def with_prior(problem: Any, prior: Prior) -> Any:
     """Return the problem with another prior over stagings; the large arrays are shared."""
     weights = _prior_weights(prior, np.unique(problem.cards), problem.columns.shape[1], problem.beta)
     return problem._replace(**dict(zip(WEIGHTS, weights, strict=True)))
+
+
+def lookup_problem(subsets: SubsetScores, before: NDArray[np.bool_] | None = None) -> Any:
+    """Return the arrays that the kernels work on if local order scores are looked up by subsets of the candidates."""
+    from cslearn._kernels.lookup import LookupProblem
+
+    p = subsets.p
+    place = np.full((p, p), -1, dtype=np.int64)
+    for i, candidates in enumerate(subsets.scores.candidates):
+        place[i, candidates] = np.arange(len(candidates))
+    sizes = [len(one) for one in subsets.local]
+    return LookupProblem(
+        np.array(subsets.scores.table.cards, dtype=np.int64),
+        np.concatenate(subsets.local),
+        np.concatenate([[0], np.cumsum(sizes)])[:-1].astype(np.int64),
+        place,
+        np.zeros((p, p), dtype=bool) if before is None else np.ascontiguousarray(before, dtype=bool),
+    )
 
 
 def _prior_weights(prior: Prior, cards: NDArray[np.int64], m: int, beta: int) -> tuple[Floats, ...]:

@@ -175,7 +175,7 @@ class Scores:
             raise InputError(f"there is no variable {name!r}; the data have {', '.join(self.table.variables)}")
         return self.index[name]
 
-    def counted(self, target: int, size: int) -> int:
+    def n_counted(self, target: int, size: int) -> int:
         """Return how many candidates the prior counts in a level that holds `size` of those of a target."""
         own = len(self.candidates[target])
         return size if self.chosen_from[target] == own else round(size * self.chosen_from[target] / own)
@@ -185,7 +185,7 @@ class Scores:
 
         Variables that the candidates were chosen from are taken to have the cardinality of the middle one of them.
         """
-        more = self.counted(target, len(cards)) - len(cards)
+        more = self.n_counted(target, len(cards)) - len(cards)
         filled = np.append(cards, np.repeat(np.sort(cards)[len(cards) // 2], more)) if more else cards
         return self.prior.log_normaliser(filled.astype(np.intp), self.betas[target])
 
@@ -222,10 +222,6 @@ class Scores:
         return self._tables_by_target[target]
 
     # ------------------------------------------------------------------ tables
-    def rows_for(self, target: int) -> Table:
-        """Return the rows that count for a target: those in which it was not set."""
-        return self._tables_by_target[target]
-
     @cached_property
     def _tables_by_target(self) -> list[Table]:
         """The rows that count for each target; targets with the same rows share one table."""
@@ -301,7 +297,7 @@ class Scores:
         """
         cards = np.array(self.table.cards, dtype=np.intp)[self.candidates[target][level]]
         stages, deepest = self.stage_tables(target, level)
-        prior = self.prior.level_weights(cards, self.betas[target], self.counted(target, len(cards)))
+        prior = self.prior.level_weights(cards, self.betas[target], self.n_counted(target, len(cards)))
         return LevelWeights(
             cards,
             [scores + weights for scores, weights in zip(stages, prior.stages, strict=True)],
@@ -429,7 +425,7 @@ class Scores:
         if staging.bound > self.betas[i] or not names.issuperset(staging.context_variables):
             return -inf
         cards = np.array([self.table.cards[self._column(name)] for name in names], dtype=np.intp)
-        prior = self.prior.log_weight(staging, self.counted(i, len(level)), self.betas[i])
+        prior = self.prior.log_weight(staging, self.n_counted(i, len(level)), self.betas[i])
         likelihood = fsum(self._stage_scores(target, staging.contexts))
         return prior + likelihood - self.log_normaliser(i, cards)
 

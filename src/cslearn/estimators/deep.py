@@ -9,6 +9,7 @@ where they are probably used; this is repeated until none does.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,11 +20,13 @@ from cslearn.orders.subsets import memory_of_subsets
 from cslearn.priors import Prior
 from cslearn.scores import Scores
 
-__all__ = ["MOST_CANDIDATES", "fitting_number", "grown_candidates", "raised_bounds"]
+__all__ = ["deeper_scores", "fitting_number", "grown_candidates", "raised_bounds"]
 
 # Work on the subsets of one candidate set may take so many bytes, and a set may have so many members.
 SUBSET_MEMORY = 1 << 26
 MOST_CANDIDATES = 12
+# The largest bound that is tried where the data choose.
+MOST_RAISED = 4
 # Whoever is less probably joined to a variable does not become a candidate.
 LEAST_PROBABILITY = 0.01
 ROUNDS = 5
@@ -75,6 +78,7 @@ def grown_candidates(
         As in :class:`cslearn.scores.Scores`.
     """
     names = table.variables
+    common: dict[str, Any] = {"ess": ess, "prior": prior, "n_jobs": n_jobs, "interventions": interventions}
     index = {name: i for i, name in enumerate(names)}
     cards = dict(zip(names, table.cards, strict=True))
     chances = {v: {w: float(joined[index[w], index[v]]) for w in allowed[v]} for v in names}
@@ -97,9 +101,7 @@ def grown_candidates(
                 number = fitting_number(tuple(cards[w] for w in (*base, *rest)), beta)
                 trial[v] = (*base, *rest[: max(number - len(base), 1)]) if rest else ()
                 tried[v].update(trial[v], () if rest else allowed[v])
-            scores = Scores(
-                table, beta=beta, ess=ess, prior=prior, candidates=trial, n_jobs=n_jobs, interventions=interventions
-            )
+            scores = Scores(table, beta=beta, candidates=trial, **common)
             for i, v in enumerate(names):
                 if not trial[v]:
                     continue
@@ -131,6 +133,7 @@ def raised_bounds(
     sets: Mapping[str, tuple[str, ...]],
     *,
     most: int,
+    chosen_from: Mapping[str, int],
     ess: float,
     prior: str | Prior,
     n_jobs: int | None = None,
@@ -144,7 +147,14 @@ def raised_bounds(
         candidates = {v: sets[v] for v in table.variables}
         bound = {v: beta if v in open_for_more else 1 for v in table.variables}
         scores = Scores(
-            table, beta=bound, ess=ess, prior=prior, candidates=candidates, n_jobs=n_jobs, interventions=interventions
+            table,
+            beta=bound,
+            ess=ess,
+            prior=prior,
+            candidates=candidates,
+            chosen_from=chosen_from,
+            n_jobs=n_jobs,
+            interventions=interventions,
         )
         raised = []
         for v in open_for_more:
@@ -158,3 +168,40 @@ def raised_bounds(
                 raised.append(v)
         open_for_more = raised
     return bounds
+
+
+def deeper_scores(
+    scores: Scores,
+    joined: NDArray[np.float64],
+    order: tuple[str, ...],
+    *,
+    beta: int | None,
+) -> Scores:
+    """Return scores with context bounds beyond two, on candidates chosen by a pass with two.
+
+    Parameters
+    ----------
+    scores : Scores
+        Of that pass.
+    joined : ndarray, shape (p, p)
+        The probability that two variables are joined by an edge.
+    order : tuple of str
+        The best order of that pass.
+    beta : int or None
+        The bound; None raises it for each variable while its evidence grows, up to `MOST_RAISED`.
+    """
+    table, names = scores.table, scores.table.variables
+    allowed = {v: tuple(names[c] for c in own) for v, own in zip(names, scores.candidates, strict=True)}
+    common: dict[str, Any] = {
+        "ess": scores.ess,
+        "prior": scores.prior,
+        "n_jobs": scores.n_jobs,
+        "interventions": scores.interventions,
+    }
+    most = MOST_RAISED if beta is None else beta
+    sets = grown_candidates(table, allowed, joined, beta=most, **common)
+    bounds = dict.fromkeys(names, most)
+    chosen_from = {v: len(own) for v, own in allowed.items()}
+    if beta is None:
+        bounds = raised_bounds(table, order, sets, most=most, chosen_from=chosen_from, **common)
+    return Scores(table, beta=bounds, candidates=sets, chosen_from=chosen_from, **common)

@@ -1,6 +1,6 @@
 """Searches over orders of the variables. Knows nothing of stagings beyond their scores."""
 
-from cslearn.orders.adaptive import adapted_prior
+from cslearn.orders.adaptive import adapted_prior, adapted_prior_of_scores
 from cslearn.orders.chains import Chain, Progress, default_max_iter, default_n_iter, sample_chains
 from cslearn.orders.checkpoint import Checkpoint
 from cslearn.orders.diagnostics import effective_sample_size, r_hat
@@ -17,6 +17,7 @@ __all__ = [
     "Progress",
     "SubsetScores",
     "adapted_prior",
+    "adapted_prior_of_scores",
     "default_max_iter",
     "default_n_iter",
     "effective_sample_size",

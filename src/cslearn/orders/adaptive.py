@@ -13,8 +13,9 @@ O(p m d) time for `m` candidates of cardinality `d`.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import astuple
-from math import inf, log
+from math import fsum, inf, log
 from typing import Any
 
 import numpy as np
@@ -22,8 +23,9 @@ from numpy.typing import NDArray
 
 from cslearn.orders.problem import with_prior
 from cslearn.priors import TreePrior
+from cslearn.scores import Scores
 
-__all__ = ["adapted_prior"]
+__all__ = ["adapted_prior", "adapted_prior_of_scores"]
 
 VALUES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99)
 STRENGTH = 2.0
@@ -63,12 +65,32 @@ def adapted_prior(problem: Any, order: NDArray[np.int64]) -> TreePrior:
 
     state = new_state(problem)
     set_order(problem, state, np.asarray(order, dtype=np.int64))
+
+    def log_score(prior: TreePrior) -> float:
+        rescore(with_prior(problem, prior), state)
+        return float(state.score.sum())
+
+    return _largest(log_score)
+
+
+def adapted_prior_of_scores(scores: Scores, order: Sequence[str]) -> TreePrior:
+    """Choose the same without compiled code: for few variables, whose levels are small."""
+    levels = [(v, order[:t]) for t, v in enumerate(order)]
+
+    def log_score(prior: TreePrior) -> float:
+        other = scores.with_prior(prior)
+        return fsum(other.local_order_score(v, before) for v, before in levels)
+
+    return _largest(log_score)
+
+
+def _largest(log_score: Callable[[TreePrior], float]) -> TreePrior:
+    """Change one probability at a time, as long as the log score with that of the prior's own prior grows."""
     tried: dict[TreePrior, float] = {}
 
     def value(prior: TreePrior) -> float:
         if prior not in tried:
-            rescore(with_prior(problem, prior), state)
-            tried[prior] = float(state.score.sum()) + log_hyperprior(prior)
+            tried[prior] = log_score(prior) + log_hyperprior(prior)
         return tried[prior]
 
     best, before = TreePrior(), -inf

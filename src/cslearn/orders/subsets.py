@@ -142,7 +142,7 @@ class _Work:
         stop, share = np.zeros((m + 1, depths)), np.zeros((m + 1, beta + 1))
         split = np.zeros((m + 1, depths, depths))
         for size in range(m + 1):
-            counted = self.scores.counted(self.i, size)
+            counted = self.scores.n_counted(self.i, size)
             splits = prior.splits(counted, beta)
             for t in range(beta + 1):
                 share[size, t] = prior.log_share(counted, t) if t <= size else 0.0
@@ -157,7 +157,7 @@ class _Work:
         sets = [s for r in range(1, beta + 1) for s in combinations(range(n), r)]
         weights = np.full((n + 1, max(beta, 1), len(sets)), -inf)
         for m in range(1, n + 1):
-            splits = self.scores.prior.splits(self.scores.counted(self.i, m), beta)
+            splits = self.scores.prior.splits(self.scores.n_counted(self.i, m), beta)
             by_staging = any(weight < 0 for row in splits for weight in row)
             for t in range(beta):
                 for s, members in enumerate(sets):

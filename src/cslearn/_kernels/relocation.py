@@ -5,9 +5,9 @@ from math import exp, inf
 import numpy as np
 from numba import njit
 
-from cslearn._kernels.levels import clear, join, leave, log_score
+from cslearn._kernels.levels import clear, join, leave, log_score, new_state
 
-__all__ = ["relocate", "relocation_log_weights", "rescore", "run", "set_order"]
+__all__ = ["new_state", "relocate", "relocation_log_weights", "rescore", "run", "set_order"]
 
 # After this many changes the sums of a target are made anew, so that rounding errors do not grow.
 REFRESH = 100

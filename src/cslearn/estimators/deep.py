@@ -179,6 +179,8 @@ def deeper_scores(
 ) -> Scores:
     """Return scores with context bounds beyond two, on candidates chosen by a pass with two.
 
+    If no variable asks for more these are the scores of that pass.
+
     Parameters
     ----------
     scores : Scores
@@ -199,9 +201,16 @@ def deeper_scores(
         "interventions": scores.interventions,
     }
     most = MOST_RAISED if beta is None else beta
-    sets = grown_candidates(table, allowed, joined, beta=most, **common)
+    cards = dict(zip(names, table.cards, strict=True))
+    sizes = {v: tuple(sorted((cards[w] for w in own), reverse=True)) for v, own in allowed.items()}
+    if all(fitting_number(sizes[v], most) == len(own) for v, own in allowed.items()):
+        sets = allowed
+    else:
+        sets = grown_candidates(table, allowed, joined, beta=most, **common)
     bounds = dict.fromkeys(names, most)
     chosen_from = {v: len(own) for v, own in allowed.items()}
     if beta is None:
         bounds = raised_bounds(table, order, sets, most=most, chosen_from=chosen_from, **common)
+        if max(bounds.values()) == 2:
+            return scores
     return Scores(table, beta=bounds, candidates=sets, chosen_from=chosen_from, **common)

@@ -23,22 +23,31 @@ from cslearn.cstree import CStree
 from cslearn.data import Table, as_table
 from cslearn.errors import ConvergenceWarning, DataWarning, InputError
 from cslearn.estimators.averaging import averaged_parameters
+from cslearn.estimators.deep import deeper_scores
 from cslearn.estimators.evidence import relation_table
 from cslearn.estimators.identity import search_settings
 from cslearn.estimators.incomplete import fit_incomplete
 from cslearn.estimators.interventions import read_interventions
 from cslearn.estimators.search import greedy_search
+from cslearn.estimators.searching import (
+    affordable,
+    chain_problem,
+    search_by_chains,
+    search_exactly,
+    with_adapted_prior,
+)
 from cslearn.orders import (
     Chain,
     Checkpoint,
+    ExactOrders,
     OrderPosterior,
     Progress,
-    adapted_prior,
-    order_problem,
+    SubsetScores,
+    adapted_prior_of_scores,
     sample_chains,
-    with_prior,
 )
 from cslearn.orders.summary import summarise
+from cslearn.posterior import CStreePosterior
 from cslearn.priors import ADAPTIVE, Prior, TreePrior
 from cslearn.scores import Scores
 from cslearn.stagings.counting import check_beta
@@ -46,6 +55,7 @@ from cslearn.stagings.counting import check_beta
 __all__ = ["CStreeLearner"]
 
 ESTIMATES = ("averaged", "mean", "map", "mle")
+SEARCHES = ("auto", "exact", "mcmc")
 
 
 class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -56,8 +66,10 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
 
     Parameters
     ----------
-    beta : int
-        Context bound: no stage has more context variables. 0, 1 or 2.
+    beta : int or "auto"
+        Context bound: no stage has more context variables. Beyond two, candidates come from a first pass with two, and
+        stagings are those that a decision tree can draw. ``"auto"`` raises the bound above two, up to four, for each
+        variable whose data ask for it.
     candidates : {"auto", "all", "screen", "pc", "grasp"}, graph, mapping or matrix
         Which variables may be context variables of which; see :func:`cslearn.candidates.candidate_sets`. ``"auto"``
         takes all while `max_memory` allows it, and otherwise a repeated screen. ``"pc"`` and ``"grasp"`` need the extra
@@ -78,8 +90,10 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
     parameters : {"averaged", "mean", "map", "mle"}
         How the parameters are estimated: by the posterior mean over all stagings of the order
         (:mod:`cslearn.estimators.averaging`), or given the best staging (:meth:`cslearn.CStree.fit_parameters`).
-    search : {"mcmc"}
-        How orders are searched: by the relocation Gibbs sampler.
+    search : {"auto", "exact", "mcmc"}
+        How orders are searched: all of them, by dynamic programming (up to 22 variables, within `max_memory`), or by
+        chains of the relocation Gibbs sampler. ``"auto"`` takes all of them where that is a matter of seconds (up to 11
+        variables), unless `n_iter` or `checkpoint` ask for chains.
     n_iter : int, "auto" or None
         Moves of each chain. With ``"auto"`` the chains go on until they agree (:attr:`OrderPosterior.converged`) or
         have made `max_iter` moves; with None their number is fixed and grows with the number of variables.
@@ -121,8 +135,10 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
     candidates_ : CandidateSets
     prior_ : Prior
         The prior over stagings, chosen by the data if it is adaptive.
-    posterior_ : OrderPosterior
-        The sampled orders.
+    posterior_ : CStreePosterior
+        The posterior over orders and CStrees.
+    betas_ : dict of str to int
+        The context bound of each variable.
     relations_ : RelationTable
         The CSI relations of the model with the evidence for them, strongest first: a sequence of
         :class:`cslearn.graphs.SupportedRelation` that prints as a table.
@@ -160,7 +176,7 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
     def __init__(
         self,
         *,
-        beta: int = 2,
+        beta: int | Literal["auto"] = 2,
         candidates: Any = "auto",
         alpha: int | None = None,
         level: float = 0.05,
@@ -169,7 +185,7 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         prior: str | Prior = ADAPTIVE,
         ess: float = 5.0,
         parameters: Literal["averaged", "mean", "map", "mle"] = "averaged",
-        search: str = "mcmc",
+        search: str = "auto",
         n_iter: int | Literal["auto"] | None = "auto",
         max_iter: int | None = None,
         n_chains: int = 4,
@@ -257,7 +273,7 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
                 search=greedy_search(
                     table,
                     knowledge=knowledge,
-                    beta=self.beta,
+                    beta=self._first_bound(),
                     ess=self.ess,
                     prior=prior,
                     random_state=self._seeds()[1],
@@ -270,7 +286,7 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         with self._phase("scores"):
             scores = Scores(
                 table,
-                beta=self.beta,
+                beta=self._first_bound(),
                 ess=self.ess,
                 prior=prior,
                 candidates=self.candidates_.sets,
@@ -278,49 +294,42 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
                 interventions=mask,
             )
             before = knowledge.precedence(table.variables)
-            problem = order_problem(scores, before)
+            exact = self._exactly(scores)
+            problem = None if exact else chain_problem(scores, before)
         self.interrupted_ = False
         with self._phase("prior"):
-            if adaptive:
-                # For an order found greedily with the fixed tree prior.
+            chains: Sequence[Chain] = ()
+            if adaptive and exact:
+                # For the best order with the fixed tree prior, or one found greedily with it.
+                columns, _ = ExactOrders(SubsetScores(scores), before).best_order()
+                prior = adapted_prior_of_scores(scores, [table.variables[i] for i in columns])
+                scores = scores.with_prior(prior)
+            elif adaptive:
                 chains, self.interrupted_ = sample_chains(problem, n_chains=1, n_iter=1, random_state=self._seeds()[0])
                 if not self.interrupted_:
-                    scores = scores.with_prior(adapted_prior(problem, chains[0].best_order))
-                    problem = with_prior(problem, scores.prior)
+                    scores, problem = with_adapted_prior(scores, problem, chains[0].best_order)
             self.prior_: Prior = scores.prior
+        deeper = self.beta == "auto" or self.beta > 2
         with self._phase("orders"):
-            seeds, seed = self._seeds()
-            settings = search_settings(
-                table,
-                self.candidates_.sets,
-                before,
-                mask,
-                beta=self.beta,
-                ess=self.ess,
-                prior=self.prior,
-                n_chains=self.n_chains,
-                random_state=seed,
-            )
-            if not self.interrupted_:
-                chains, self.interrupted_ = sample_chains(
-                    problem,
-                    n_chains=self.n_chains,
-                    n_iter=None if self.n_iter == "auto" else self.n_iter,
-                    until=partial(_agree, table.variables) if self.n_iter == "auto" else None,
-                    max_iter=self.max_iter,
-                    burn_in=self.burn_in,
-                    thin=self.thin,
-                    random_state=seeds,
-                    n_jobs=self.n_jobs,
-                    callback=None if self.callback is None else partial(self.callback, "orders"),
-                    checkpoint=None
-                    if self.checkpoint is None
-                    else Checkpoint(self.checkpoint, self.checkpoint_every, settings),
-                )
-            self.posterior_ = OrderPosterior(table.variables, chains, settings)
-            self.order_ = self.posterior_.order_names(self.posterior_.best.best_order)
-            self.log_order_score_ = self.posterior_.best.best_log_score
-            self.n_iter_ = sum(chain.n_iter for chain in chains)
+            if self.interrupted_:
+                posterior = CStreePosterior(table.variables, chains, scores=scores)
+            else:
+                posterior = self._search(scores, before, problem, checkpoint=not deeper)
+        if deeper and not self.interrupted_:
+            with self._phase("context bounds"):
+                joined = posterior.edge_probabilities(directed=False).to_numpy()
+                order = posterior.order_names(posterior.best.best_order)
+                bound = None if self.beta == "auto" else self.beta
+                deep = deeper_scores(scores, joined, order, beta=bound)
+                if deep is not scores:
+                    scores = deep
+                    problem = None if self._exactly(scores) else chain_problem(scores, before)
+                    posterior = self._search(scores, before, problem, checkpoint=True)
+        self.betas_ = dict(zip(table.variables, scores.betas, strict=True))
+        self.posterior_ = posterior
+        self.order_ = posterior.order_names(posterior.best.best_order)
+        self.log_order_score_ = posterior.best.best_log_score
+        self.n_iter_ = 0 if posterior.exact is not None else sum(chain.n_iter for chain in posterior.chains)
         with self._phase("stagings"):
             best = {v: scores.best_staging(v, self.order_[:t]) for t, v in enumerate(self.order_)}
             states = dict(zip(table.variables, table.states, strict=True))
@@ -371,6 +380,55 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         tags.non_deterministic = False
         return tags
 
+    def _first_bound(self) -> int:
+        """Return the context bound of the first pass; larger ones build on it."""
+        return 2 if self.beta == "auto" else min(self.beta, 2)
+
+    def _exactly(self, scores: Scores) -> bool:
+        """Tell whether to search exactly."""
+        if self.search != "auto":
+            return self.search == "exact"
+        return self.n_iter == "auto" and self.checkpoint is None and affordable(scores)
+
+    def _search(self, scores: Scores, before: NDArray[np.bool_], problem: Any, *, checkpoint: bool) -> CStreePosterior:
+        """Return the posterior over orders, by chains on a problem, or exactly if that is None."""
+        seeds, seed = self._seeds()
+        names = scores.table.variables
+        settings = search_settings(
+            scores.table,
+            {v: [names[c] for c in own] for v, own in zip(names, scores.candidates, strict=True)},
+            before,
+            scores.interventions,
+            beta=self.beta,
+            ess=self.ess,
+            prior=self.prior,
+            n_chains=self.n_chains,
+            random_state=seed,
+        )
+        if problem is None:
+            return search_exactly(
+                scores, before, max_memory=self.max_memory, random_state=np.random.default_rng(seeds), settings=settings
+            )
+        file = None
+        if checkpoint and self.checkpoint is not None:
+            file = Checkpoint(self.checkpoint, self.checkpoint_every, settings)
+        posterior, self.interrupted_ = search_by_chains(
+            scores,
+            problem,
+            settings=settings,
+            n_chains=self.n_chains,
+            n_iter=None if self.n_iter == "auto" else self.n_iter,
+            until=partial(_agree, names) if self.n_iter == "auto" else None,
+            max_iter=self.max_iter,
+            burn_in=self.burn_in,
+            thin=self.thin,
+            random_state=seeds,
+            n_jobs=self.n_jobs,
+            callback=None if self.callback is None else partial(self.callback, "orders"),
+            checkpoint=file,
+        )
+        return posterior
+
     def _seeds(self) -> tuple[np.random.SeedSequence, int | None]:
         """Return the seed of the chains, and that of phase 1."""
         seed = self.random_state
@@ -386,7 +444,7 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
             "rows": table.n,
             "weight": None if table.weights is None else table.total_weight,
             "settings": {
-                "beta": int(self.beta),
+                "beta": self.beta if self.beta == "auto" else int(self.beta),
                 "candidates": self.candidates_.method,
                 "alpha": None if self.alpha is None else int(self.alpha),
                 "level": self.level if self.candidates_.method == "pc" else None,
@@ -414,12 +472,10 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         self.timings_[name] = perf_counter() - begin
 
     def _check_parameters(self) -> None:
-        if check_beta(self.beta) > 2:
-            raise InputError(
-                f"beta={self.beta}: stages of more than two context variables cannot be learned yet; use beta 0, 1 or 2"
-            )
-        if self.search != "mcmc":
-            raise InputError(f"there is no search {self.search!r}; choose 'mcmc'")
+        if self.beta != "auto":
+            check_beta(self.beta)
+        if self.search not in SEARCHES:
+            raise InputError(f"there is no search {self.search!r}; choose one of {', '.join(map(repr, SEARCHES))}")
         if self.parameters not in ESTIMATES:
             raise InputError(
                 f"there is no estimate {self.parameters!r}; choose one of {', '.join(map(repr, ESTIMATES))}"

@@ -8,17 +8,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cslearn.errors import LimitError
-from cslearn.orders import ExactOrders, SubsetScores, lookup_problem, order_problem, sample_chains
+from cslearn.estimators.deep import check_fit
+from cslearn.orders import (
+    ExactOrders,
+    SubsetScores,
+    adapted_prior,
+    adapted_prior_of_scores,
+    lookup_problem,
+    order_problem,
+    sample_chains,
+    with_prior,
+)
 from cslearn.orders.subsets import memory_of_subsets
 from cslearn.posterior import CStreePosterior
 from cslearn.scores import Scores
 
-__all__ = ["MOST_EXACT", "exact_memory", "search_by_chains", "search_exactly"]
+__all__ = ["affordable", "chain_problem", "exact_memory", "search_by_chains", "search_exactly", "with_adapted_prior"]
 
-# Up to so many variables an exact search is a matter of seconds, and taken by default; beyond the second it is refused.
+# Up to so many variables and bytes an exact search is a matter of seconds, and taken by default.
 AUTO_EXACT = 11
+AUTO_MEMORY = 1 << 28
 MOST_EXACT = 22
-# Local scores are looked up if no variable has more candidates: cheaper than summing them at every move.
+# Local scores are looked up if no variable has more candidates: cheaper than to sum them up at every move.
 MOST_LOOKED_UP = 11
 
 
@@ -33,12 +44,17 @@ def exact_memory(scores: Scores) -> int:
     return 2 * work + kept + (32 << p)
 
 
+def affordable(scores: Scores) -> bool:
+    """Tell whether an exact search is a matter of seconds."""
+    return scores.table.p <= AUTO_EXACT and exact_memory(scores) <= AUTO_MEMORY
+
+
 def search_exactly(
     scores: Scores,
     before: NDArray[np.bool_],
     *,
     max_memory: float,
-    random_state: Any,
+    random_state: np.random.Generator,
     settings: dict[str, Any],
 ) -> CStreePosterior:
     """Return the exact posterior, or raise an error that states its cost if that is too high."""
@@ -46,22 +62,39 @@ def search_exactly(
     needed = exact_memory(scores)
     if p > MOST_EXACT or needed > max_memory:
         raise LimitError(
-            f"an exact search over the orders of {p} variables goes through 2^{p} sets and needs about"
-            f" {needed / 2**30:.1f} GB, more than the {max_memory / 2**30:.1f} GB allowed (max_memory) or than"
-            f" {MOST_EXACT} variables. Use search='mcmc', or fewer candidates (alpha)."
+            f"an exact search over the orders of {p} variables goes through 2^{p} sets of them and needs about"
+            f" {needed / 2**30:.3g} GB; it is limited to {MOST_EXACT} variables and to {max_memory / 2**30:.3g} GB"
+            " (max_memory). Use search='mcmc', or fewer candidates (alpha)."
         )
     exact = ExactOrders(SubsetScores(scores), before)
-    return CStreePosterior.of_exact(exact, random_state, **settings)
+    return CStreePosterior.of_exact(exact, random_state, settings)
+
+
+def chain_problem(scores: Scores, before: NDArray[np.bool_]) -> Any:
+    """Return what chains work on: scores that are looked up if the candidate sets are small, otherwise summed up."""
+    if _are_looked_up(scores):
+        check_fit(scores)
+        return lookup_problem(SubsetScores(scores), before)
+    return order_problem(scores, before)
+
+
+def _are_looked_up(scores: Scores) -> bool:
+    return max(scores.betas) > 2 or max(map(len, scores.candidates)) <= MOST_LOOKED_UP
+
+
+def with_adapted_prior(scores: Scores, problem: Any, order: NDArray[np.int64]) -> tuple[Scores, Any]:
+    """Return scores and problem with the tree prior that suits an order."""
+    if _are_looked_up(scores):
+        prior = adapted_prior_of_scores(scores, [scores.table.variables[i] for i in order])
+        scores = scores.with_prior(prior)
+        return scores, lookup_problem(SubsetScores(scores), problem.before)
+    prior = adapted_prior(problem, order)
+    return scores.with_prior(prior), with_prior(problem, prior)
 
 
 def search_by_chains(
-    scores: Scores, before: NDArray[np.bool_], *, settings: dict[str, Any], **options: Any
+    scores: Scores, problem: Any, *, settings: dict[str, Any], **options: Any
 ) -> tuple[CStreePosterior, bool]:
     """Return the posterior by chains, and whether an interrupt ended them early."""
-    small = max(map(len, scores.candidates)) <= MOST_LOOKED_UP
-    if scores.beta > 2 or small or len(set(scores.betas)) > 1:
-        problem = lookup_problem(SubsetScores(scores), before)
-    else:
-        problem = order_problem(scores, before)
     chains, interrupted = sample_chains(problem, **options)
     return CStreePosterior(scores.table.variables, chains, settings, scores=scores), interrupted

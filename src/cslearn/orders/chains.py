@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from math import inf, lgamma
 from threading import Event, Lock
 from time import perf_counter
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -244,11 +245,10 @@ class _Walk:
     """A chain in the making: it can be cut off after any move, put into a file, and go on."""
 
     def __init__(self, problem: Any, rng: np.random.Generator, greedy_start: bool) -> None:
-        from cslearn._kernels.levels import new_state
-
         p = len(problem.cards)
         self.problem, self.rng, self.greedy_start = problem, rng, greedy_start
-        self.state = new_state(problem)
+        self.kernels = _kernels(problem)
+        self.state = self.kernels.new_state(problem)
         # An interrupt may come between the start of a thread and the note of it, so that a chain is sent off twice.
         self.lock = Lock()
         self.started = False
@@ -279,8 +279,6 @@ class _Walk:
             self._advance(goal, seconds, shared)
 
     def _advance(self, goal: int, seconds: float, shared: _Shared) -> None:
-        from cslearn._kernels.relocation import run
-
         constant = lgamma(len(self.best_order) + 1)
         begin = perf_counter()
         if not self.started:
@@ -291,7 +289,7 @@ class _Walk:
             rest = -self.done % self.thin
             size = min(rest or block, goal - self.done)
             block_begin = perf_counter()
-            self.moved += run(
+            self.moved += self.kernels.run(
                 self.problem,
                 self.state,
                 self.rng.random((size, 2)),
@@ -312,10 +310,9 @@ class _Walk:
 
     def _start(self, stop: Event) -> None:
         """Begin at a random order, or at a local optimum near one."""
-        from cslearn._kernels.relocation import run, set_order
-
+        run = self.kernels.run
         p = len(self.best_order)
-        set_order(self.problem, self.state, random_order(self.problem.before, self.rng))
+        self.kernels.set_order(self.problem, self.state, random_order(self.problem.before, self.rng))
         self.best_order[:], self.best[0] = self.state.order, self.state.score.sum()
         nothing = np.empty((0, p), dtype=np.int32)
         for _ in range(GREEDY_SWEEPS if self.greedy_start else 0):
@@ -384,6 +381,13 @@ class _Walk:
             array[...] = arrays[name]
         if self.trace.shape != (self.done,) or self.kept.shape != (self.done // self.thin, len(self.best_order)):
             raise ValueError("the numbers of moves and draws differ")
+
+
+def _kernels(problem: Any) -> ModuleType:
+    """Return the compiled functions for a problem: local scores are summed up, or looked up."""
+    from cslearn._kernels import lookup, relocation
+
+    return lookup if isinstance(problem, lookup.LookupProblem) else relocation
 
 
 def random_order(before: NDArray[np.bool_], rng: np.random.Generator) -> NDArray[np.int64]:

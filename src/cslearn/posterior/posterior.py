@@ -72,14 +72,16 @@ class CStreePosterior(OrderPosterior):
     exact: ExactOrders | None = field(default=None, kw_only=True)
 
     @classmethod
-    def of_exact(cls, exact: ExactOrders, random_state: RandomState = None, **settings: Any) -> CStreePosterior:
+    def of_exact(
+        cls, exact: ExactOrders, random_state: RandomState = None, settings: Mapping[str, Any] | None = None
+    ) -> CStreePosterior:
         """Return the posterior of an exact search, with independent draws of orders."""
         orders = exact.draw(EXACT_DRAWS, as_generator(random_state))
         log_scores = np.array([exact.log_score(order) for order in orders])
         best_order, best = exact.best_order()
         chain = Chain(orders, log_scores, log_scores, best_order, best, len(orders), float(log_scores[0]))
         scores = exact.subsets.scores
-        return cls(scores.table.variables, [chain], settings, scores=scores, exact=exact)
+        return cls(scores.table.variables, [chain], settings or {}, scores=scores, exact=exact)
 
     # ------------------------------------------------------------------ orders
     def precedence(self) -> pd.DataFrame:

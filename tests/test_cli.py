@@ -329,7 +329,7 @@ def test_bad_tables_exit_with_2_and_say_what_is_wrong(run, tmp_path, name):
     ("arguments", "message"),
     [
         (["fit", "none.csv"], "none.csv"),
-        (["fit", "{data}", "--beta", "3"], "use beta 0, 1 or 2"),
+        (["fit", "{data}", "--beta", "many"], "--beta is a whole number or auto, not 'many'"),
         (["fit", "{data}", "--ess", "0"], "ess"),
         (["fit", "{data}", "--candidates", "magic"], "magic"),
         (["fit", "{data}", "-o", "no/such/place.json"], "no/such/place.json"),

@@ -232,9 +232,9 @@ def test_too_little_data(data, message):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"beta": 3}, "beta=3: stages of more than two context variables cannot be learned yet; use beta 0, 1 or 2"),
+        ({"beta": "three"}, "beta, the largest number of context variables of a stage"),
         ({"beta": "two"}, "beta"),
-        ({"search": "exact"}, "no search 'exact'"),
+        ({"search": "greedy"}, "no search 'greedy'; choose one of 'auto', 'exact', 'mcmc'"),
         ({"n_iter": 0}, "n_iter is a whole number, at least 1, or 'auto' not 0"),
         ({"n_iter": "long"}, "n_iter is a whole number, at least 1, or 'auto' not 'long'"),
         ({"max_iter": 0}, "max_iter is a whole number, at least 1"),
@@ -288,10 +288,10 @@ def test_an_interrupt_keeps_the_best_model_and_says_so():
 # ---------------------------------------------------------------- the length of chains
 def test_chains_go_on_until_they_agree_or_the_limit_is_reached():
     data = random_cstree(8, random_state=1).sample(500, random_state=2)
-    learner = CStreeLearner().fit(data)
+    learner = CStreeLearner(search="mcmc").fit(data)
     assert learner.posterior_.converged
     assert learner.n_iter_ in [4 * 2500 * 2**k for k in range(5)]
-    other = CStreeLearner(n_jobs=1).fit(data)
+    other = CStreeLearner(search="mcmc", n_jobs=1).fit(data)
     assert np.array_equal(other.posterior_.orders, learner.posterior_.orders)
     with pytest.warns(
         ConvergenceWarning, match=r"after 2,600 moves each: .* For those give a larger max_iter, or more"

@@ -52,6 +52,14 @@ class PriorName(StrEnum):
     uniform = "uniform"
 
 
+class Search(StrEnum):
+    """Searches over orders."""
+
+    auto = "auto"
+    exact = "exact"
+    mcmc = "mcmc"
+
+
 class Estimate(StrEnum):
     """Estimates of parameters."""
 
@@ -79,7 +87,17 @@ MissingOption = Annotated[
     Missing, typer.Option("--missing", help="Missing values: refuse, drop the rows, a state of their own, or em.")
 ]
 Weights = Annotated[str | None, typer.Option("--weights", metavar="COLUMN", help="The column of row weights.")]
-Beta = Annotated[int, typer.Option("--beta", help="Most context variables of a stage: 0, 1 or 2.")]
+Beta = Annotated[
+    str,
+    typer.Option(
+        "--beta",
+        metavar="NUMBER",
+        help="Most context variables of a stage; auto: two, and more where the data ask for it.",
+    ),
+]
+SearchOption = Annotated[
+    Search, typer.Option("--search", help="Search all orders, or by chains; auto: all if there are few variables.")
+]
 CandidatesOption = Annotated[Candidates, typer.Option("--candidates", help="Who may be a context variable of whom.")]
 Level = Annotated[float, typer.Option("--level", help="Significance level of the tests of pc.")]
 FromGraph = Annotated[
@@ -163,6 +181,15 @@ def _knowledge(path: Path | None) -> Any:
     return None if path is None else Knowledge.load(path)
 
 
+def _bound(text: str) -> Any:
+    if text == "auto":
+        return text
+    try:
+        return int(text)
+    except ValueError:
+        raise InputError(f"--beta is a whole number or auto, not {text!r}") from None
+
+
 def _moves(text: str) -> Any:
     if text == "auto":
         return text
@@ -198,7 +225,7 @@ def fit(
         Path | None,
         typer.Option("--output", "-o", metavar="MODEL", help="Where to write the model.", show_default="model.json"),
     ] = None,
-    beta: Beta = 2,
+    beta: Beta = "2",
     candidates: CandidatesOption = Candidates.auto,
     alpha: Alpha = None,
     level: Level = 0.05,
@@ -208,6 +235,7 @@ def fit(
     parameters: Annotated[Estimate, typer.Option("--parameters", help="How parameters are estimated.")] = (
         Estimate.averaged
     ),
+    search: SearchOption = Search.auto,
     n_iter: Iterations = "auto",
     max_iter: MaxIterations = None,
     n_chains: Chains = 4,
@@ -253,7 +281,7 @@ def fit(
             raise InputError(f"cannot write {file}: give the name of a file in a directory that is there")
     with fit_progress() as callback:
         learner = CStreeLearner(
-            beta=beta,
+            beta=_bound(beta),
             candidates=candidates.value,
             alpha=alpha,
             level=level,
@@ -261,6 +289,7 @@ def fit(
             prior=prior.value,
             ess=ess,
             parameters=parameters.value,
+            search=search.value,
             n_iter=_moves(n_iter),
             max_iter=max_iter,
             n_chains=n_chains,
@@ -402,9 +431,10 @@ def score(
 @app.command()
 def estimate(
     data: DataFile,
-    beta: Beta = 2,
+    beta: Beta = "2",
     candidates: CandidatesOption = Candidates.auto,
     alpha: Alpha = None,
+    search: SearchOption = Search.auto,
     n_iter: Iterations = "auto",
     max_iter: MaxIterations = None,
     n_chains: Chains = 4,
@@ -424,7 +454,8 @@ def estimate(
 
     cost = estimate_cost(
         _table(data, missing, weights, leave_out, na_values, max_states, sep, table_format),
-        beta=beta,
+        beta=_bound(beta),
+        search=search.value,
         candidates=candidates.value,
         alpha=alpha,
         n_iter=_moves(n_iter),

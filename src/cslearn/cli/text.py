@@ -74,9 +74,11 @@ def fit_document(learner: CStreeLearner) -> dict[str, Any]:
         "prior": {"name": learner.prior_.name, **asdict(learner.prior_)},
         "log_order_score": learner.log_order_score_,
         "log_score": learner.log_score_,
+        "beta": learner.betas_,
+        "search": "mcmc" if learner.posterior_.exact is None else "exact",
         "moves": learner.n_iter_,
         "interrupted": learner.interrupted_,
-        "chains": _chains_document(learner),
+        "chains": None if learner.posterior_.exact is not None else _chains_document(learner),
         "seconds": learner.timings_,
     }
 
@@ -138,6 +140,15 @@ def _print_learned(console: Console, learner: CStreeLearner) -> None:
     console.print()
     _say(console, f"Prior over stagings: {_in_words(learner.prior_)}")
     _say(console, f"Log score {learner.log_score_:,.2f} (order {learner.log_order_score_:,.2f})")
+    raised = {v: beta for v, beta in learner.betas_.items() if beta > 2}
+    if raised:
+        bounds = ", ".join(f"{v} {beta}" for v, beta in raised.items())
+        _say(console, f"Context bounds above two: {bounds}")
+    phases = ", ".join(f"{phase} {seconds:.2f}" for phase, seconds in learner.timings_.items())
+    if learner.posterior_.exact is not None:
+        _say(console, f"All orders searched: log evidence {learner.posterior_.log_evidence:,.2f}")
+        _say(console, f"Seconds: {phases}")
+        return
     verdict, chains = learner.posterior_.verdict, learner.posterior_.chains
     if verdict.converged and isfinite(verdict.r_hat):
         _say(
@@ -146,7 +157,6 @@ def _print_learned(console: Console, learner: CStreeLearner) -> None:
             f" sample sizes from {verdict.ess:,.0f}",
         )
     moves = learner.n_iter_ / max(learner.timings_["orders"], 1e-9)
-    phases = ", ".join(f"{phase} {seconds:.2f}" for phase, seconds in learner.timings_.items())
     _say(console, f"Seconds: {phases} ({learner.n_iter_:,} moves, {moves:,.0f} a second)")
 
 
@@ -243,11 +253,14 @@ def print_estimate(cost: Cost) -> None:
     _say(console, f"{cost.rows:,} rows, {len(sizes)} variables with up to {cost.largest_card} states")
     _say(console, f"candidates            {sizes[0]} to {sizes[-1]}, median {sizes[len(sizes) // 2]}")
     _say(console, f"scoring contexts      {_duration(cost.score_seconds)}")
-    _say(
-        console,
-        f"sampling orders       {_duration(cost.order_seconds)} for {cost.n_chains} chains of"
-        f" {'up to ' if cost.up_to else ''}{cost.n_iter:,} moves, {1 / cost.move_seconds:,.0f} moves a second",
-    )
+    if cost.exact:
+        _say(console, f"searching all orders  {_duration(cost.order_seconds)}")
+    else:
+        _say(
+            console,
+            f"sampling orders       {_duration(cost.order_seconds)} for {cost.n_chains} chains of"
+            f" {'up to ' if cost.up_to else ''}{cost.n_iter:,} moves, {1 / cost.move_seconds:,.0f} moves a second",
+        )
     _say(console, f"memory                {max(cost.memory_bytes / 2**20, 1):,.0f} MB")
     _say(console, f"all together          {_duration(cost.seconds)}; {cost.dominated_by} takes most of it")
 

@@ -14,7 +14,8 @@ from cslearn.candidates import CandidateSets, Knowledge, candidate_sets
 from cslearn.candidates.sets import memory_of_tables
 from cslearn.data import Table
 from cslearn.estimators.search import greedy_search
-from cslearn.orders import default_max_iter, default_n_iter, order_problem, sample_chains
+from cslearn.estimators.searching import affordable, exact_memory
+from cslearn.orders import ExactOrders, SubsetScores, default_max_iter, default_n_iter, order_problem, sample_chains
 from cslearn.scores import Scores
 
 __all__ = ["Cost", "estimate_cost"]
@@ -37,10 +38,18 @@ class Cost:
     move_seconds: float
     memory_bytes: float
     up_to: bool = False
+    exact_seconds: float | None = None
+
+    @property
+    def exact(self) -> bool:
+        """Whether all orders will be searched."""
+        return self.exact_seconds is not None
 
     @property
     def order_seconds(self) -> float:
-        """Seconds for all chains, as many at a time as there are cores."""
+        """Seconds for the exact search, or for all chains, as many at a time as there are cores."""
+        if self.exact_seconds is not None:
+            return self.exact_seconds
         rounds = -(-self.n_chains // (cpu_count() or 1))
         return rounds * self.n_iter * self.move_seconds
 
@@ -55,7 +64,7 @@ class Cost:
         phases = {
             "selecting candidates": self.candidates.seconds,
             "scoring contexts": self.score_seconds,
-            "sampling orders": self.order_seconds,
+            "searching all orders" if self.exact else "sampling orders": self.order_seconds,
         }
         return max(phases, key=phases.__getitem__)
 
@@ -64,6 +73,7 @@ class Cost:
         return {
             "rows": self.rows,
             "candidate_set_sizes": self.candidates.sizes(),
+            "search": "exact" if self.exact else "mcmc",
             "n_iter": self.n_iter,
             "n_iter_is_a_limit": self.up_to,
             "n_chains": self.n_chains,
@@ -81,9 +91,10 @@ class Cost:
 def estimate_cost(
     table: Table,
     *,
-    beta: int = 2,
+    beta: int | Literal["auto"] = 2,
     candidates: Any = "auto",
     alpha: int | None = None,
+    search: str = "auto",
     n_iter: int | Literal["auto"] | None = "auto",
     max_iter: int | None = None,
     n_chains: int = 4,
@@ -100,12 +111,17 @@ def estimate_cost(
     >>> from cslearn.datasets import chickenpox_model
     >>> from cslearn.estimators.cost import estimate_cost
     >>> cost = estimate_cost(chickenpox_model().sample_table(100, random_state=0))
-    >>> cost.n_iter, cost.seconds < 60
-    (100000, True)
+    >>> cost.exact, cost.seconds < 60
+    (True, True)
     """
     known = Knowledge.coerce(knowledge)
-    search = greedy_search(table, knowledge=known, beta=beta)
-    sets = candidate_sets(table, candidates, knowledge=known, alpha=alpha, search=search)
+    # Beyond two context variables there is a first pass with two; what comes after it is not estimated.
+    beta = 2 if beta == "auto" else min(beta, 2)
+    sets = candidate_sets(
+        table, candidates, knowledge=known, alpha=alpha, search=greedy_search(table, knowledge=known, beta=beta)
+    )
+    of_all = Scores(table, beta=beta, candidates=sets.sets)
+    exact = search == "exact" or (search == "auto" and n_iter == "auto" and affordable(of_all))
     up_to = n_iter == "auto"
     if n_iter == "auto":
         n_iter = max(default_n_iter(table.p), max_iter or default_max_iter(table.p))
@@ -119,8 +135,11 @@ def estimate_cost(
         problem = order_problem(scores)
         score_seconds = perf_counter() - begin
         begin = perf_counter()
-        sample_chains(problem, n_chains=1, n_iter=TRIAL_MOVES, greedy_start=False, random_state=0)
-        move_seconds = (perf_counter() - begin) / TRIAL_MOVES
+        if exact:
+            _ = ExactOrders(SubsetScores(scores)).context_probabilities
+        else:
+            sample_chains(problem, n_chains=1, n_iter=TRIAL_MOVES, greedy_start=False, random_state=0)
+        seconds = perf_counter() - begin
     full, small = _work(table, {v: len(c) for v, c in sets.sets.items()}), _work(trial, None)
     m, d = max(sets.sizes().values()), max(table.cards)
     return Cost(
@@ -130,10 +149,17 @@ def estimate_cost(
         n_iter,
         n_chains,
         score_seconds * full[0] / small[0],
-        move_seconds * full[1] / small[1],
-        memory_of_tables(table.p, m, d, beta) + table.codes.nbytes,
+        seconds / TRIAL_MOVES * full[1] / small[1],
+        memory_of_tables(table.p, m, d, beta) + table.codes.nbytes + (exact_memory(of_all) if exact else 0),
         up_to,
+        seconds * _exact_work(of_all) / _exact_work(scores) if exact else None,
     )
+
+
+def _exact_work(scores: Scores) -> int:
+    """Return the steps of an exact search: the brackets of all levels, and the sets that may come first."""
+    states = [sum(scores.table.cards[c] for c in own) << len(own) for own in scores.candidates]
+    return sum(states) + (scores.table.p**2 << scores.table.p)
 
 
 def _trial_variables(table: Table) -> list[str]:

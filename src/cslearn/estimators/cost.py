@@ -116,11 +116,11 @@ def estimate_cost(
     """
     known = Knowledge.coerce(knowledge)
     # Beyond two context variables there is a first pass with two; what comes after it is not estimated.
-    beta = 2 if beta == "auto" else min(beta, 2)
+    bound = 2 if beta == "auto" else min(beta, 2)
     sets = candidate_sets(
-        table, candidates, knowledge=known, alpha=alpha, search=greedy_search(table, knowledge=known, beta=beta)
+        table, candidates, knowledge=known, alpha=alpha, search=greedy_search(table, knowledge=known, beta=bound)
     )
-    of_all = Scores(table, beta=beta, candidates=sets.sets)
+    of_all = Scores(table, beta=bound, candidates=sets.sets)
     exact = search == "exact" or (search == "auto" and n_iter == "auto" and affordable(of_all))
     up_to = n_iter == "auto"
     if n_iter == "auto":
@@ -130,7 +130,7 @@ def estimate_cost(
     trial = table.select(_trial_variables(table))
     # The first run compiles the kernels, the second is timed.
     for _ in range(2):
-        scores = Scores(trial, beta=beta)
+        scores = Scores(trial, beta=bound)
         begin = perf_counter()
         problem = order_problem(scores)
         score_seconds = perf_counter() - begin
@@ -150,7 +150,7 @@ def estimate_cost(
         n_chains,
         score_seconds * full[0] / small[0],
         seconds / TRIAL_MOVES * full[1] / small[1],
-        memory_of_tables(table.p, m, d, beta) + table.codes.nbytes + (exact_memory(of_all) if exact else 0),
+        memory_of_tables(table.p, m, d, bound) + table.codes.nbytes + (exact_memory(of_all) if exact else 0),
         up_to,
         seconds * _exact_work(of_all) / _exact_work(scores) if exact else None,
     )

@@ -112,7 +112,7 @@ Iterations = Annotated[
 ]
 MaxIterations = Annotated[
     int | None,
-    typer.Option("--max-iter", help="Most moves of each chain, for auto.", show_default="400,000 / variables"),
+    typer.Option("--max-iter", help="Most moves of each chain, for auto.", show_default="200,000 / variables"),
 ]
 Chains = Annotated[int, typer.Option("--n-chains", help="Number of chains.")]
 LeaveOut = Annotated[

@@ -98,7 +98,7 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         Moves of each chain. With ``"auto"`` the chains go on until they agree (:attr:`OrderPosterior.converged`) or
         have made `max_iter` moves; with None their number is fixed and grows with the number of variables.
     max_iter : int, optional
-        Only for ``n_iter="auto"``: the most moves of each chain, by default 400,000 divided by the number of variables,
+        Only for ``n_iter="auto"``: the most moves of each chain, by default 200,000 divided by the number of variables,
         but at least as many as with None.
     n_chains : int
         Chains, each with a start of its own. The best order of all is taken.

@@ -87,7 +87,7 @@ def default_max_iter(p: int) -> int:
     A move takes time that grows with the square of the number of variables, so that with many of them there are no
     more than :func:`default_n_iter`.
     """
-    return max(default_n_iter(p), 400_000 // p)
+    return max(default_n_iter(p), 200_000 // p)
 
 
 def sample_chains(

@@ -2,11 +2,12 @@
 
 import sys
 
-from benchmarks import accuracy, model, peers, scale, speed
+from benchmarks import accuracy, mixing, model, peers, scale, speed
 
 with_peers = "--peers" in sys.argv
 sys.argv = sys.argv[:1]
 model.main()
+mixing.main()
 speed.main([])
 accuracy.main()
 scale.main([])

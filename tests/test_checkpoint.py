@@ -30,14 +30,15 @@ def assert_same(one, other):
 
 # ---------------------------------------------------------------- bit for bit
 @pytest.mark.parametrize("first", [1, 700, 1013])
-@pytest.mark.parametrize("jobs", [1, 3])
-def test_moves_before_and_after_a_checkpoint_are_those_of_one_run(problem, tmp_path, first, jobs):
+@pytest.mark.parametrize(("jobs", "temperatures"), [(1, 1), (3, 1), (2, 3)])
+def test_moves_before_and_after_a_checkpoint_are_those_of_one_run(problem, tmp_path, first, jobs, temperatures):
     file = Checkpoint(tmp_path / "run.ckpt")
-    whole, _ = sample_chains(problem, n_chains=3, n_iter=2026, random_state=5)
-    sample_chains(problem, n_chains=3, n_iter=first, random_state=5, checkpoint=file)
-    resumed, _ = sample_chains(problem, n_chains=3, n_iter=2026, random_state=5, checkpoint=file, n_jobs=jobs)
+    options = {"n_chains": 3, "random_state": 5, "n_temperatures": temperatures}
+    whole, _ = sample_chains(problem, n_iter=2026, **options)
+    sample_chains(problem, n_iter=first, checkpoint=file, **options)
+    resumed, _ = sample_chains(problem, n_iter=2026, checkpoint=file, n_jobs=jobs, **options)
     assert_same(whole, resumed)
-    again, _ = sample_chains(problem, n_chains=3, n_iter=2026, random_state=5, checkpoint=file)
+    again, _ = sample_chains(problem, n_iter=2026, checkpoint=file, **options)
     assert_same(whole, again)
 
 
@@ -200,7 +201,7 @@ def test_damaged_files_are_refused(problem, tmp_path):
         lambda: rewrite(header=header(goal="many")),
         lambda: rewrite(header=header(chains=[{}, {}])),
         lambda: rewrite(**{"0.trace": np.zeros(3)}),
-        lambda: rewrite(**{"0.state.order": np.zeros(3, dtype=np.int64)}),
+        lambda: rewrite(**{"0.state0.order": np.zeros(3, dtype=np.int64)}),
     ]
     for damage in damages:
         damage()

@@ -333,6 +333,7 @@ def test_a_fit_goes_on_from_its_checkpoint(tmp_path):
         ({"ess": 1.0}, "ess was 5.0 and is now 1.0"),
         ({"prior": "uniform"}, "prior was 'adaptive' and is now 'uniform'"),
         ({"n_chains": 2}, "n_chains was 4 and is now 2"),
+        ({"n_temperatures": 2}, "n_temperatures was 1 and is now 2"),
         ({"random_state": 1}, "random_state was 0 and is now 1"),
         ({"alpha": 1}, "candidates are not the same"),
         ({"knowledge": {"tiers": [["X1"], ["X2"]]}}, "knowledge is not the same"),

@@ -21,7 +21,7 @@ from cslearn.candidates import Knowledge
 from cslearn.data import Table
 from cslearn.errors import InputError
 from cslearn.orders import OrderPosterior, order_problem, sample_chains
-from cslearn.orders.chains import random_order
+from cslearn.orders.chains import exchange_log_ratio, random_order
 from cslearn.scores import Scores
 from problems import random_table, rows_of, tables
 
@@ -52,7 +52,7 @@ def enumerated_posterior(table, prior, before, beta=2):
     return {order: exp(value - total) for order, value in logs.items()}
 
 
-def transition_matrix(problem, orders, log_weights_of=None):
+def transition_matrix(problem, orders, log_weights_of=None, power=1.0):
     """One step of the sampler from every order, built from the kernel's own weights."""
     p, index = len(orders[0]), {order: i for i, order in enumerate(orders)}
     state = new_state(problem)
@@ -63,7 +63,7 @@ def transition_matrix(problem, orders, log_weights_of=None):
             relocation.set_order(problem, state, np.array(order))
             relocation.relocation_log_weights(problem, state, v, others, after, own, logs)
             wanted = logs if log_weights_of is None else log_weights_of(own, logs)
-            weights = np.exp(wanted - wanted.max())
+            weights = np.exp(power * (wanted - wanted.max()))
             rest = [u for u in order if u != v]
             for t, weight in enumerate(weights / weights.sum()):
                 if weight > 0:
@@ -112,6 +112,30 @@ def test_wrong_kernels_fail_the_same_test(wrong):
     chances = np.array(list(posterior.values()))
     matrix = transition_matrix(order_problem(Scores(table)), list(posterior), wrong)
     assert np.abs(chances @ matrix - chances).max() > 1e-6
+
+
+@pytest.mark.parametrize("powers", [(1.0, 0.4), (0.8, 0.6)])
+def test_moves_and_exchanges_of_companions_leave_their_joint_distribution_invariant(powers):
+    table = random_table([2, 3, 2, 2], 25, np.random.default_rng(9))
+    posterior = enumerated_posterior(table, "uniform", np.zeros((4, 4), dtype=bool))
+    orders, logs = list(posterior), np.log(list(posterior.values()))
+    problem = order_problem(Scores(table, prior="uniform"))
+    stationary = []
+    for power in powers:
+        chances = np.exp(power * logs) / np.exp(power * logs).sum()
+        matrix = transition_matrix(problem, orders, power=power)
+        assert np.abs(chances @ matrix - chances).max() < 1e-12
+        stationary.append(chances)
+    joint = np.outer(*stationary)
+    size = len(orders)
+
+    def after_an_exchange(ratio):
+        """The joint distribution once the two have changed places, or not."""
+        accept = np.array([[min(1, exp(ratio(*powers, logs[x], logs[y]))) for y in range(size)] for x in range(size)])
+        return joint * (1 - accept) + (joint * accept).T
+
+    assert np.abs(after_an_exchange(exchange_log_ratio) - joint).max() < 1e-14
+    assert np.abs(after_an_exchange(lambda *_: 0.0) - joint).max() > 1e-5
 
 
 @settings(max_examples=50)
@@ -173,14 +197,17 @@ def test_scores_are_kept_for_strong_and_weak_dependence(cards, n, prior):
     assert isclose(state.score.sum() - lgamma(p + 1), scores.order_score(named), rel_tol=1e-10)
 
 
-@pytest.mark.parametrize(("cards", "n"), [([2, 3, 2, 2, 3], 40), ([2, 2, 2, 3, 2, 2], 60)])
-def test_sampled_orders_have_the_frequencies_of_the_exact_posterior(cards, n):
+@pytest.mark.parametrize(
+    ("cards", "n", "temperatures"), [([2, 3, 2, 2, 3], 40, 1), ([2, 2, 2, 3, 2, 2], 60, 1), ([2, 3, 2, 2, 3], 40, 3)]
+)
+def test_sampled_orders_have_the_frequencies_of_the_exact_posterior(cards, n, temperatures):
     table = random_table(cards, n, np.random.default_rng(n))
     scores = Scores(table, prior="sparse")
     logs = {order: scores.order_score(names(table, order)) for order in permutations(range(table.p))}
     total = naive.log_sum(logs.values())
     exact = {order: exp(value - total) for order, value in logs.items()}
-    chains, _ = sample_chains(order_problem(scores), n_chains=2, n_iter=200_000, burn_in=1000, thin=40, random_state=5)
+    options = {"n_chains": 2, "n_iter": 200_000, "burn_in": 1000, "thin": 40, "n_temperatures": temperatures}
+    chains, _ = sample_chains(order_problem(scores), random_state=5, **options)
     drawn = Counter(tuple(order) for chain in chains for order in chain.orders.tolist())
     expected = np.array(list(exact.values())) * drawn.total()
     observed = np.array([drawn[order] for order in exact])
@@ -224,10 +251,13 @@ def test_the_same_seed_gives_the_same_chains_for_any_number_of_threads(problem):
     assert not np.array_equal(one[0].trace, one[1].trace)
 
 
-def test_the_size_of_blocks_does_not_matter(problem, monkeypatch):
-    whole, _ = sample_chains(problem, n_iter=997, thin=7, random_state=3)
+@pytest.mark.parametrize("thin", [1, 4, 7, 32])
+@pytest.mark.parametrize("temperatures", [1, 3])
+def test_the_size_of_blocks_does_not_matter(problem, monkeypatch, thin, temperatures):
+    whole, _ = sample_chains(problem, n_iter=997, thin=thin, random_state=3, n_temperatures=temperatures)
     monkeypatch.setattr("cslearn.orders.chains.BLOCK_SECONDS", 0.0)
-    single, _ = sample_chains(problem, n_iter=997, thin=7, random_state=3)
+    single, _ = sample_chains(problem, n_iter=997, thin=thin, random_state=3, n_temperatures=temperatures)
+    assert np.array_equal(whole[0].log_scores, whole[0].trace[thin - 1 :: thin][len(whole[0].log_scores) * -1 :])
     assert all(np.array_equal(a, b) for a, b in zip(chain_arrays(whole), chain_arrays(single), strict=True))
 
 

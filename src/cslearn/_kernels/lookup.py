@@ -70,7 +70,7 @@ def relocation_log_weights(problem, state, v, others, log_weights):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def run(problem, state, draws, greedy, trace, best_order, best, thin, kept):
+def run(problem, state, draws, greedy, trace, best_order, best, thin, kept, cold=1.0):
     """Make one move for each row of `draws`, as :func:`cslearn._kernels.relocation.run` does."""
     p = len(state.order)
     others, log_weights = np.empty(p, np.int64), np.empty(p)
@@ -90,11 +90,11 @@ def run(problem, state, draws, greedy, trace, best_order, best, thin, kept):
         else:
             total = 0.0
             for t in range(p):
-                total += exp(log_weights[t] - top)
+                total += exp(cold * (log_weights[t] - top))
             goal = draws[step, 1] * total
             running = 0.0
             for t in range(p):
-                running += exp(log_weights[t] - top)
+                running += exp(cold * (log_weights[t] - top))
                 if running > goal:
                     target = t
                     break

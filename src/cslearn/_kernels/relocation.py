@@ -126,12 +126,12 @@ def relocate(problem, state, v, target, others, after, own):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def run(problem, state, draws, greedy, trace, best_order, best, thin, kept):
+def run(problem, state, draws, greedy, trace, best_order, best, thin, kept, cold=1.0):
     """Make one move for each row of `draws`, two uniform numbers: which variable, and where to.
 
     `trace` gets the log score after each move, `best_order` and ``best[0]`` the best order met, `kept` the order after
-    every `thin`-th move. A greedy move goes to the best place, and stays where that is not better. Returns the number
-    of moves that changed the order.
+    every `thin`-th move. A greedy move goes to the best place, and stays where that is not better. Chances are
+    proportional to the scores to the power `cold`. Returns the number of moves that changed the order.
     """
     p = len(state.order)
     others, after, own, log_weights = np.empty(p, np.int64), np.empty(p), np.empty(p), np.empty(p)
@@ -151,11 +151,11 @@ def run(problem, state, draws, greedy, trace, best_order, best, thin, kept):
         else:
             total = 0.0
             for t in range(p):
-                total += exp(log_weights[t] - top)
+                total += exp(cold * (log_weights[t] - top))
             goal = draws[step, 1] * total
             running = 0.0
             for t in range(p):
-                running += exp(log_weights[t] - top)
+                running += exp(cold * (log_weights[t] - top))
                 if running > goal:
                     target = t
                     break

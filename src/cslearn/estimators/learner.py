@@ -102,6 +102,9 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         but at least as many as with None.
     n_chains : int
         Chains, each with a start of its own. The best order of all is taken.
+    n_temperatures : int
+        More than one for parallel tempering, if orders far apart are about equally good and chains do not agree; four
+        temperatures take four times as long.
     burn_in, thin : int, optional
         Moves that are not kept as posterior draws, and every how many moves one is kept.
     knowledge : Knowledge or mapping, optional
@@ -189,6 +192,7 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         n_iter: int | Literal["auto"] | None = "auto",
         max_iter: int | None = None,
         n_chains: int = 4,
+        n_temperatures: int = 1,
         burn_in: int | None = None,
         thin: int | None = None,
         knowledge: Knowledge | Mapping[str, Any] | None = None,
@@ -213,6 +217,7 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         self.n_iter = n_iter
         self.max_iter = max_iter
         self.n_chains = n_chains
+        self.n_temperatures = n_temperatures
         self.burn_in = burn_in
         self.thin = thin
         self.knowledge = knowledge
@@ -403,6 +408,7 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
             ess=self.ess,
             prior=self.prior,
             n_chains=self.n_chains,
+            n_temperatures=self.n_temperatures,
             random_state=seed,
         )
         if problem is None:
@@ -422,6 +428,7 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
             max_iter=self.max_iter,
             burn_in=self.burn_in,
             thin=self.thin,
+            n_temperatures=self.n_temperatures,
             random_state=seeds,
             n_jobs=self.n_jobs,
             callback=None if self.callback is None else partial(self.callback, "orders"),
@@ -480,9 +487,16 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
             raise InputError(
                 f"there is no estimate {self.parameters!r}; choose one of {', '.join(map(repr, ESTIMATES))}"
             )
-        for name, least in (("n_chains", 1), ("n_iter", 1), ("max_iter", 1), ("burn_in", 0), ("thin", 1)):
+        for name, least in (
+            ("n_chains", 1),
+            ("n_temperatures", 1),
+            ("n_iter", 1),
+            ("max_iter", 1),
+            ("burn_in", 0),
+            ("thin", 1),
+        ):
             value = getattr(self, name)
-            if (name != "n_chains" and value is None) or (name == "n_iter" and value == "auto"):
+            if (name not in ("n_chains", "n_temperatures") and value is None) or (name == "n_iter" and value == "auto"):
                 continue
             if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
                 other = " or 'auto'" if name == "n_iter" else ""

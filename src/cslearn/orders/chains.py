@@ -4,6 +4,12 @@ A move takes a variable, chosen uniformly, out of the order and puts it back in 
 proportional to the order scores, so the order posterior is the stationary distribution. What must come before what
 restricts the places; on the orders that are left the chain is still reversible, and as neighbours that are not bound
 to each other can always change places it reaches all of them.
+
+Where orders far apart are good and those between them bad, a chain may stay near one of them for long. Parallel
+tempering helps: beside the chain run others, its companions, whose stationary distributions are powers ``c < 1`` of the
+posterior, flatter and easier to cross. Every now and then neighbours ``c > d`` with log scores ``s`` and ``t`` change
+places with chance ``min(1, exp((c - d) (t - s)))``, which leaves the product of their distributions as it is, and with
+it the posterior of the chain itself. It costs as much as so many more chains, so it is not done unless asked for.
 """
 
 from __future__ import annotations
@@ -31,6 +37,8 @@ __all__ = ["Chain", "Progress", "default_max_iter", "default_n_iter", "sample_ch
 # A block of moves lasts about this long, so that progress and interrupts are seen in time.
 BLOCK_SECONDS = 0.1
 GREEDY_SWEEPS = 50
+# The power of the posterior that the flattest companion samples from.
+FLATTEST = 0.4
 
 
 @dataclass(frozen=True)
@@ -99,6 +107,7 @@ def sample_chains(
     max_iter: int | None = None,
     burn_in: int | None = None,
     thin: int | None = None,
+    n_temperatures: int = 1,
     greedy_start: bool = True,
     random_state: int | np.random.SeedSequence | None = None,
     n_jobs: int | None = None,
@@ -124,6 +133,9 @@ def sample_chains(
         Moves at the beginning whose orders are not kept as draws; a fifth of all by default.
     thin : int, optional
         Every how many moves an order is kept; by default a power of two so that 1000 to 2000 are.
+    n_temperatures : int
+        With more than one, each chain runs beside companions at higher temperatures (parallel tempering), for
+        posteriors with several modes. It takes as many times longer.
     greedy_start : bool
         Climb from the random start to a local optimum before the sampling begins.
     random_state : int, SeedSequence or None
@@ -147,7 +159,7 @@ def sample_chains(
     seeds = (
         np.random.SeedSequence(random_state) if not isinstance(random_state, np.random.SeedSequence) else random_state
     )
-    walks = [_Walk(problem, np.random.default_rng(seed), greedy_start) for seed in seeds.spawn(n_chains)]
+    walks = [_Walk(problem, seed, greedy_start, n_temperatures) for seed in seeds.spawn(n_chains)]
     _drawing(goal, burn_in, thin)
     if checkpoint is not None:
         goal = _go_on(walks, checkpoint, goal, limit)
@@ -244,15 +256,22 @@ class _Shared:
 class _Walk:
     """A chain in the making: it can be cut off after any move, put into a file, and go on."""
 
-    def __init__(self, problem: Any, rng: np.random.Generator, greedy_start: bool) -> None:
+    def __init__(self, problem: Any, seed: np.random.SeedSequence, greedy_start: bool, n_temperatures: int = 1) -> None:
         p = len(problem.cards)
-        self.problem, self.rng, self.greedy_start = problem, rng, greedy_start
+        self.problem, self.greedy_start = problem, greedy_start
+        self.powers = np.linspace(1.0, FLATTEST, n_temperatures).tolist() if n_temperatures > 1 else [1.0]
         self.kernels = _kernels(problem)
-        self.state = self.kernels.new_state(problem)
+        self.states = [self.kernels.new_state(problem) for _ in self.powers]
+        # A stream for each companion and one for their exchanges, so that where a run is cut does not matter.
+        companions = seed.spawn(n_temperatures) if n_temperatures > 1 else []
+        self.rngs = [np.random.default_rng(s) for s in (seed, *companions)]
+        self.rng = self.rngs[0]
+        # Companions change places after so many moves: a power of two, as is the thinning by default.
+        self.period = 1 << (p - 1).bit_length()
         # An interrupt may come between the start of a thread and the note of it, so that a chain is sent off twice.
         self.lock = Lock()
         self.started = False
-        self.first_random = rng.bit_generator.state
+        self.first_random = [rng.bit_generator.state for rng in self.rngs]
         self.best_order, self.best = np.zeros(p, dtype=np.int64), np.array([-inf])
         self.start_score = -inf
         self.done, self.moved, self.thin = 0, 0, 1
@@ -287,11 +306,14 @@ class _Walk:
         while self.done < goal and not shared.stop.is_set():
             # Blocks end at multiples of the thinning, and the random numbers do not depend on their size.
             rest = -self.done % self.thin
-            size = min(rest or block, goal - self.done)
+            end = min(goal, (self.done // self.period + 1) * self.period) if len(self.powers) > 1 else goal
+            size = min(rest or block, end - self.done)
+            if not rest and size > self.thin:
+                size -= size % self.thin
             block_begin = perf_counter()
             self.moved += self.kernels.run(
                 self.problem,
-                self.state,
+                self.states[0],
                 self.rng.random((size, 2)),
                 False,
                 self.trace[self.done : self.done + size],
@@ -300,28 +322,46 @@ class _Walk:
                 rest or self.thin,
                 self.kept[self.done // self.thin :],
             )
-            now = perf_counter()
             self.done += size
+            if len(self.powers) > 1 and self.done % self.period == 0:
+                self._move_companions()
+            now = perf_counter()
             faster = BLOCK_SECONDS / max(now - block_begin, 1e-9)
             block = self.thin * max(1, round(min(2 * block, size * faster) / self.thin))
             shared.report(size, float(self.best[0]) - constant)
             if now - begin >= seconds:
                 break
 
+    def _move_companions(self) -> None:
+        """Let the companions make as many moves as the chain has since the last time, and then change places."""
+        run = self.kernels.run
+        p = len(self.best_order)
+        trace, nothing = np.empty(self.period), np.empty((0, p), dtype=np.int32)
+        for power, state, rng in zip(self.powers[1:], self.states[1:], self.rngs[1:-1], strict=True):
+            moves = rng.random((self.period, 2))
+            run(self.problem, state, moves, False, trace, self.best_order, self.best, self.period + 1, nothing, power)
+        # Even and odd pairs in turns, so that an order can travel all the way.
+        for i in range(self.done // self.period % 2, len(self.powers) - 1, 2):
+            here, there = self.states[i].score.sum(), self.states[i + 1].score.sum()
+            if np.log1p(-self.rngs[-1].random()) < exchange_log_ratio(self.powers[i], self.powers[i + 1], here, there):
+                self.states[i], self.states[i + 1] = self.states[i + 1], self.states[i]
+
     def _start(self, stop: Event) -> None:
         """Begin at a random order, or at a local optimum near one."""
         run = self.kernels.run
         p = len(self.best_order)
-        self.kernels.set_order(self.problem, self.state, random_order(self.problem.before, self.rng))
-        self.best_order[:], self.best[0] = self.state.order, self.state.score.sum()
+        for state, rng in zip(self.states, self.rngs, strict=False):
+            self.kernels.set_order(self.problem, state, random_order(self.problem.before, rng))
+        first = self.states[0]
+        self.best_order[:], self.best[0] = first.order, first.score.sum()
         nothing = np.empty((0, p), dtype=np.int32)
         for _ in range(GREEDY_SWEEPS if self.greedy_start else 0):
             sweep = np.column_stack([(self.rng.permutation(p) + 0.5) / p, np.zeros(p)])
             if stop.is_set() or not run(
-                self.problem, self.state, sweep, True, np.empty(p), self.best_order, self.best, p + 1, nothing
+                self.problem, first, sweep, True, np.empty(p), self.best_order, self.best, p + 1, nothing
             ):
                 break
-        self.start_score = float(self.state.score.sum())
+        self.start_score = float(first.score.sum())
         # A climb that was cut off is made again from its beginning when the chain goes on from a file.
         self.started = not stop.is_set()
 
@@ -354,19 +394,25 @@ class _Walk:
             return {"started": False, "random": self.first_random}, {}
         values = {
             "started": True,
-            "random": self.rng.bit_generator.state,
+            "random": [rng.bit_generator.state for rng in self.rngs],
             "done": self.done,
             "moved": self.moved,
             "thin": self.thin,
             "start_score": self.start_score,
         }
-        arrays = {f"state.{name}": array for name, array in self.state._asdict().items()}
+        arrays = self._state_arrays()
         arrays |= {"trace": self.trace[: self.done], "kept": self.kept[: self.done // self.thin]}
         return values, {**arrays, "best_order": self.best_order, "best": self.best}
 
+    def _state_arrays(self) -> dict[str, NDArray[Any]]:
+        return {
+            f"state{i}.{name}": array for i, state in enumerate(self.states) for name, array in state._asdict().items()
+        }
+
     def restore(self, values: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
         """Become the chain that :meth:`saved` has told of."""
-        self.rng.bit_generator.state = values["random"]
+        for rng, random in zip(self.rngs, values["random"], strict=True):
+            rng.bit_generator.state = random
         self.first_random = values["random"]
         self.started = values["started"]
         if not self.started:
@@ -374,8 +420,7 @@ class _Walk:
         self.done, self.moved, self.thin = int(values["done"]), int(values["moved"]), int(values["thin"])
         self.start_score = float(values["start_score"])
         self.trace, self.kept = arrays["trace"], arrays["kept"]
-        into = {f"state.{name}": array for name, array in self.state._asdict().items()}
-        for name, array in {**into, "best_order": self.best_order, "best": self.best}.items():
+        for name, array in {**self._state_arrays(), "best_order": self.best_order, "best": self.best}.items():
             if arrays[name].shape != array.shape or arrays[name].dtype != array.dtype:
                 raise ValueError(f"the array {name} has the shape {arrays[name].shape} instead of {array.shape}")
             array[...] = arrays[name]
@@ -388,6 +433,11 @@ def _kernels(problem: Any) -> ModuleType:
     from cslearn._kernels import lookup, relocation
 
     return lookup if isinstance(problem, lookup.LookupProblem) else relocation
+
+
+def exchange_log_ratio(power: float, other: float, score: float, other_score: float) -> float:
+    """Return the log of the chance, if below 0, that two chains with these powers and log scores change places."""
+    return (power - other) * (other_score - score)
 
 
 def random_order(before: NDArray[np.bool_], rng: np.random.Generator) -> NDArray[np.int64]:

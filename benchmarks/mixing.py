@@ -49,8 +49,8 @@ def main() -> None:
     publish(
         "mixing",
         "Chains that get about",
-        f"{(__doc__ or '').strip()}\n\nFigures are those of what comes before what. In the mirrored data P(A1 before B1)"
-        " is 0.5 exactly. A chain keeps 1000 to 2000 draws, which bounds its effective sample size.\n\n"
+        f"{(__doc__ or '').strip()}\n\nFigures are those of what comes before what. In the mirrored data P(A1 before"
+        " B1) is 0.5 exactly. A chain keeps 1000 to 2000 draws, which bounds its effective sample size.\n\n"
         + table(head, rows),
     )
 

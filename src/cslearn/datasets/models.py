@@ -1,4 +1,4 @@
-"""Models that are built in: the examples of the paper."""
+"""The models of the examples of the paper."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-slow lint bench clean
+.PHONY: demo test test-slow lint bench reproduce reproduce-quick clean
 
 # pip runs again only when the dependencies change; the package itself is installed editable.
 .venv/installed: pyproject.toml
@@ -32,6 +32,13 @@ test-slow: .venv/installed-dev
 
 bench: .venv/installed-dev
 	$(BIN)/python -m benchmarks --peers
+
+# The experiments of the paper. Both go on where they were ended; the quick one writes to build/reproduction.
+reproduce: .venv/installed-dev
+	$(BIN)/python -m experiments --full
+
+reproduce-quick: .venv/installed-dev
+	$(BIN)/python -m experiments --quick
 
 clean:
 	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

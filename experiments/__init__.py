@@ -1,0 +1,1 @@
+"""The experiments of the paper, redone: ``python -m experiments --quick`` or ``--full``."""

@@ -1,0 +1,15 @@
+"""Run every experiment, one after the other."""
+
+import sys
+
+from experiments import alarm, figure2, figure3, mushroom, numbers, sachs
+
+
+def main(argv: list[str] | None = None) -> None:
+    argv = sys.argv[1:] if argv is None else argv
+    for experiment in (alarm, sachs, mushroom, figure2, figure3, numbers):
+        experiment.main(argv)
+
+
+if __name__ == "__main__":
+    main()

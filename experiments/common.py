@@ -1,0 +1,224 @@
+"""What all experiments share: options, cells that are kept once they are done, pages with their provenance."""
+
+import argparse
+import json
+import math
+import multiprocessing
+import os
+import platform
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from cslearn import CStreeLearner
+from cslearn._files import atomic_write
+
+ROOT = Path(__file__).parent.parent
+# Models and data on which no default of the learner was chosen.
+SEED = 50_000
+PACKAGES = ("cslearn", "numpy", "numba", "pandas", "causal-learn")
+
+
+def arguments(description: str | None, argv: Sequence[str] | None = None, models: int | None = None) -> Any:
+    """Read the options of an experiment."""
+    parser = argparse.ArgumentParser(description=description)
+    size = parser.add_mutually_exclusive_group()
+    size.add_argument("--quick", action="store_true", help="a small run that shows that everything works")
+    size.add_argument("--full", action="store_true", help="the sizes of the paper (default)")
+    if models is not None:
+        parser.add_argument("--models", type=int, help=f"models for each cell: {models}, or 1 with --quick")
+    parser.add_argument("--limit", type=float, help="seconds after which a cell is given up: 3600, or 60 with --quick")
+    parser.add_argument("--jobs", type=int, default=1, help="processes that share the cells")
+    parser.add_argument("--fresh", action="store_true", help="forget the cells that are done")
+    parser.add_argument("--output", type=Path, help="directory of pages and results")
+    options = parser.parse_args(argv)
+    if models is not None and options.models is None:
+        options.models = 1 if options.quick else models
+    options.limit = options.limit or (60.0 if options.quick else 3600.0)
+    options.output = options.output or ROOT / ("build/reproduction" if options.quick else "docs/reproduction")
+    (options.output / "results").mkdir(parents=True, exist_ok=True)
+    return options
+
+
+def provenance() -> str:
+    """Return a line that says on what something was measured."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    versions = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
+    return f"{os.cpu_count()} cores, {memory:.0f} GiB, Python {platform.python_version()}, {versions}"
+
+
+def defaults() -> str:
+    """Return the learner's settings, so that cells of other settings are not taken for these."""
+    shown = ("beta", "prior", "ess", "search", "n_iter", "n_chains")
+    settings = CStreeLearner().get_params()
+    return ", ".join(f"{name} {settings[name]}" for name in shown if name in settings)
+
+
+# ---------------------------------------------------------------- cells
+def compute(
+    name: str, function: Callable[[dict[str, Any]], dict[str, Any]], tasks: Iterable[dict[str, Any]], options: Any
+) -> list[dict[str, Any]]:
+    """Return the result of each task, in order; those that an earlier run finished are not computed again.
+
+    Every result is written to ``results/<name>.jsonl`` as soon as it is there, with the task, the settings of the
+    learner and the machine. A task that takes too long has the result ``{"stopped": seconds}``.
+    """
+    path = options.output / "results" / f"{name}.jsonl"
+    settings = defaults()
+    done = {} if options.fresh else _finished(path, settings)
+    tasks = list(tasks)
+    missing = [task for task in tasks if _key(task) not in done]
+    _write(path, done.values())
+    begin = perf_counter()
+    for count, (task, result) in enumerate(_results(function, missing, options), start=1):
+        record = {"task": task, "result": result, "settings": settings, "machine": provenance()}
+        done[_key(task)] = record
+        with path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(record) + "\n")
+        _say(f"{name}: {count} of {len(missing)}, {perf_counter() - begin:.0f} s, {task}")
+    _write(path, [done[_key(task)] for task in tasks])
+    return [done[_key(task)]["result"] for task in tasks]
+
+
+def _results(function: Any, tasks: list[dict[str, Any]], options: Any) -> Iterable[tuple[dict[str, Any], Any]]:
+    if options.quick:  # small, and in tests: no processes
+        yield from ((task, function(task)) for task in tasks)
+        return
+    # A fresh process for each worker, which is replaced when a cell is given up.
+    context = multiprocessing.get_context("spawn")
+    workers = [_Worker(context, function) for _ in range(max(1, min(options.jobs, len(tasks))))]
+    waiting = list(reversed(tasks))
+    try:
+        while waiting or any(worker.task is not None for worker in workers):
+            for worker in workers:
+                if worker.task is None and waiting:
+                    worker.start(waiting.pop())
+            multiprocessing.connection.wait([w.pipe for w in workers if w.task is not None], timeout=0.2)
+            for worker in workers:
+                answer = worker.answer(options.limit)
+                if answer is not None:
+                    yield answer
+    finally:
+        for worker in workers:
+            worker.stop()
+
+
+class _Worker:
+    """A process that computes cells, one after the other."""
+
+    def __init__(self, context: Any, function: Any) -> None:
+        self.context, self.function = context, function
+        self.task: dict[str, Any] | None = None
+        self._begin()
+
+    def _begin(self) -> None:
+        self.pipe, theirs = self.context.Pipe()
+        self.process = self.context.Process(target=_serve, args=(theirs, self.function), daemon=True)
+        self.process.start()
+        theirs.close()
+
+    def start(self, task: dict[str, Any]) -> None:
+        self.task, self.since = task, perf_counter()
+        self.pipe.send(task)
+
+    def answer(self, limit: float) -> tuple[dict[str, Any], Any] | None:
+        """Return a finished task with its result, if there is one."""
+        if self.task is None:
+            return None
+        task = self.task
+        if self.pipe.poll():
+            kind, result = self.pipe.recv()
+            if kind == "error":
+                raise RuntimeError(f"{task} failed:\n{result}")
+        elif perf_counter() - self.since > limit:
+            self.stop()
+            self._begin()
+            result = {"stopped": limit}
+        else:
+            return None
+        self.task = None
+        return task, result
+
+    def stop(self) -> None:
+        self.process.terminate()
+        self.process.join()
+        self.pipe.close()
+
+
+def _serve(pipe: Any, function: Any) -> None:
+    import traceback
+
+    while True:
+        try:
+            task = pipe.recv()
+        except EOFError:
+            return
+        try:
+            pipe.send(("done", function(task)))
+        except Exception:
+            pipe.send(("error", traceback.format_exc()))
+
+
+def _key(task: dict[str, Any]) -> str:
+    return json.dumps(task, sort_keys=True)
+
+
+def _finished(path: Path, settings: str) -> dict[str, dict[str, Any]]:
+    done = {}
+    for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
+        try:
+            record = json.loads(line)
+        except ValueError:  # the last line of a run that was ended in the middle of writing
+            continue
+        if record["settings"] == settings:
+            done[_key(record["task"])] = record
+    return done
+
+
+def _write(path: Path, records: Iterable[dict[str, Any]]) -> None:
+    atomic_write(path, "".join(json.dumps(record) + "\n" for record in records))
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def measured(name: str, options: Any) -> list[dict[str, Any]]:
+    """Return the records of an experiment that was run before."""
+    path = options.output / "results" / f"{name}.jsonl"
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
+
+
+# ---------------------------------------------------------------- pages
+def number(value: float | None, digits: int = 4) -> str:
+    """Return a number for a table."""
+    if value is None or math.isnan(value):
+        return ""
+    return "∞" if math.isinf(value) else f"{value:.{digits}f}"
+
+
+def table(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Return a Markdown table."""
+    lines = ["| " + " | ".join(headers) + " |", "|" + " --- |" * len(headers)]
+    lines += ["| " + " | ".join(str(cell).replace("|", r"\|") for cell in row) + " |" for row in rows]
+    return "\n".join(lines)
+
+
+def publish(name: str, title: str, text: str, options: Any, seed: object = SEED) -> None:
+    """Write a page, with what it was measured on."""
+    records = measured(name, options)
+    machines = sorted({record["machine"] for record in records}) or [provenance()]
+    settings = sorted({record["settings"] for record in records}) or [defaults()]
+    caption = f"Measured on {'; and on '.join(machines)}. Learner: {'; '.join(settings)}. Seed {seed}."
+    page = f"# {title}\n\n<!-- written by `python -m experiments.{name}` -->\n\n{text}\n\n{caption}\n"
+    atomic_write(options.output / f"{name}.md", page)
+    _say(f"{name}: wrote {options.output / f'{name}.md'}")
+
+
+def save_figure(figure: Any, name: str, options: Any) -> str:
+    """Write a picture beside the pages and return the Markdown that shows it."""
+    figure.savefig(options.output / f"{name}.svg", metadata={"Date": None}, bbox_inches="tight")
+    return f"![{name}]({name}.svg)"

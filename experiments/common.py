@@ -7,14 +7,17 @@ import multiprocessing
 import os
 import platform
 import sys
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from importlib.metadata import version
+from multiprocessing import connection
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 from cslearn import CStreeLearner
 from cslearn._files import atomic_write
+from cslearn.errors import ConvergenceWarning, DataWarning
 
 ROOT = Path(__file__).parent.parent
 # Models and data on which no default of the learner was chosen.
@@ -52,7 +55,7 @@ def provenance() -> str:
 
 def defaults() -> str:
     """Return the learner's settings, so that cells of other settings are not taken for these."""
-    shown = ("beta", "prior", "ess", "search", "n_iter", "n_chains")
+    shown = ("beta", "prior", "ess", "search", "n_iter", "max_iter", "n_chains")
     settings = CStreeLearner().get_params()
     return ", ".join(f"{name} {settings[name]}" for name in shown if name in settings)
 
@@ -75,6 +78,7 @@ def compute(
     begin = perf_counter()
     for count, (task, result) in enumerate(_results(function, missing, options), start=1):
         record = {"task": task, "result": result, "settings": settings, "machine": provenance()}
+        record["load"] = round(os.getloadavg()[0], 1)
         done[_key(task)] = record
         with path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(record) + "\n")
@@ -85,9 +89,9 @@ def compute(
 
 def _results(function: Any, tasks: list[dict[str, Any]], options: Any) -> Iterable[tuple[dict[str, Any], Any]]:
     if options.quick:  # small, and in tests: no processes
-        yield from ((task, function(task)) for task in tasks)
+        yield from ((task, _quietly(function, task)) for task in tasks)
         return
-    # A fresh process for each worker, which is replaced when a cell is given up.
+    # Processes of their own, each of which is replaced when its cell is given up.
     context = multiprocessing.get_context("spawn")
     workers = [_Worker(context, function) for _ in range(max(1, min(options.jobs, len(tasks))))]
     waiting = list(reversed(tasks))
@@ -96,7 +100,7 @@ def _results(function: Any, tasks: list[dict[str, Any]], options: Any) -> Iterab
             for worker in workers:
                 if worker.task is None and waiting:
                     worker.start(waiting.pop())
-            multiprocessing.connection.wait([w.pipe for w in workers if w.task is not None], timeout=0.2)
+            connection.wait([w.pipe for w in workers if w.task is not None], timeout=0.2)
             for worker in workers:
                 answer = worker.answer(options.limit)
                 if answer is not None:
@@ -112,15 +116,18 @@ class _Worker:
     def __init__(self, context: Any, function: Any) -> None:
         self.context, self.function = context, function
         self.task: dict[str, Any] | None = None
-        self._begin()
+        self.process: Any = None
 
     def _begin(self) -> None:
         self.pipe, theirs = self.context.Pipe()
         self.process = self.context.Process(target=_serve, args=(theirs, self.function), daemon=True)
         self.process.start()
         theirs.close()
+        self.pipe.recv()  # it is ready: loading does not count for the time limit
 
     def start(self, task: dict[str, Any]) -> None:
+        if self.process is None:
+            self._begin()
         self.task, self.since = task, perf_counter()
         self.pipe.send(task)
 
@@ -130,12 +137,14 @@ class _Worker:
             return None
         task = self.task
         if self.pipe.poll():
-            kind, result = self.pipe.recv()
+            try:
+                kind, result = self.pipe.recv()
+            except EOFError:
+                kind, result = "error", "its process ended, perhaps for want of memory"
             if kind == "error":
                 raise RuntimeError(f"{task} failed:\n{result}")
         elif perf_counter() - self.since > limit:
             self.stop()
-            self._begin()
             result = {"stopped": limit}
         else:
             return None
@@ -143,23 +152,34 @@ class _Worker:
         return task, result
 
     def stop(self) -> None:
-        self.process.terminate()
-        self.process.join()
-        self.pipe.close()
+        if self.process is not None:
+            self.process.terminate()
+            self.process.join()
+            self.pipe.close()
+            self.process = None
 
 
 def _serve(pipe: Any, function: Any) -> None:
     import traceback
 
+    pipe.send("ready")
     while True:
         try:
             task = pipe.recv()
         except EOFError:
             return
         try:
-            pipe.send(("done", function(task)))
+            pipe.send(("done", _quietly(function, task)))
         except Exception:
             pipe.send(("error", traceback.format_exc()))
+
+
+def _quietly(function: Any, task: dict[str, Any]) -> dict[str, Any]:
+    """Compute a cell without warnings of data and chains, which nobody would read among thousands of cells."""
+    with warnings.catch_warnings():
+        for kind in (ConvergenceWarning, DataWarning):
+            warnings.simplefilter("ignore", kind)
+        return function(task)
 
 
 def _key(task: dict[str, Any]) -> str:
@@ -213,6 +233,9 @@ def publish(name: str, title: str, text: str, options: Any, seed: object = SEED)
     machines = sorted({record["machine"] for record in records}) or [provenance()]
     settings = sorted({record["settings"] for record in records}) or [defaults()]
     caption = f"Measured on {'; and on '.join(machines)}. Learner: {'; '.join(settings)}. Seed {seed}."
+    loads = sorted(record["load"] for record in records if "load" in record)
+    if loads and loads[len(loads) // 2] > (os.cpu_count() or 1):
+        caption += f" The machine had other work to do (median load {loads[len(loads) // 2]}): times are too long."
     page = f"# {title}\n\n<!-- written by `python -m experiments.{name}` -->\n\n{text}\n\n{caption}\n"
     atomic_write(options.output / f"{name}.md", page)
     _say(f"{name}: wrote {options.output / f'{name}.md'}")

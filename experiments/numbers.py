@@ -116,7 +116,12 @@ def _alarm(options: Any) -> list[list[str]]:
         ["4", "largest candidate set (PC)", str(first["candidates"]), "Depends on the level of PC's tests."],
         ["5", "largest number of states", str(first["states"]), "The paper says 5 in 6.4; its table has at most 4."],
         ["3", "states of FIO2", "2", "The data have LOW and NORMAL only, as do the network's."],
-        ["16", "its relations that the data favour", said, "The states of the supplement's table seem mistranslated."],
+        [
+            "16",
+            "its relations that the data favour",
+            said,
+            "The supplement's table names the wrong states; see the page on ALARM.",
+        ],
     ]
 
 

@@ -25,7 +25,12 @@ SEED = 50_000
 PACKAGES = ("cslearn", "numpy", "numba", "pandas", "causal-learn")
 
 
-def arguments(description: str | None, argv: Sequence[str] | None = None, models: int | None = None) -> Any:
+def arguments(
+    description: str | None,
+    argv: Sequence[str] | None = None,
+    models: int | None = None,
+    variables: Sequence[int] | None = None,
+) -> Any:
     """Read the options of an experiment."""
     parser = argparse.ArgumentParser(description=description)
     size = parser.add_mutually_exclusive_group()
@@ -33,6 +38,8 @@ def arguments(description: str | None, argv: Sequence[str] | None = None, models
     size.add_argument("--full", action="store_true", help="the sizes of the paper (default)")
     if models is not None:
         parser.add_argument("--models", type=int, help=f"models for each cell: {models}, or 1 with --quick")
+    if variables is not None:
+        parser.add_argument("--variables", type=int, nargs="+", default=variables, help="numbers of variables")
     parser.add_argument("--limit", type=float, help="seconds after which a cell is given up: 3600, or 60 with --quick")
     parser.add_argument("--jobs", type=int, default=1, help="processes that share the cells")
     parser.add_argument("--fresh", action="store_true", help="forget the cells that are done")
@@ -62,12 +69,17 @@ def defaults() -> str:
 
 # ---------------------------------------------------------------- cells
 def compute(
-    name: str, function: Callable[[dict[str, Any]], dict[str, Any]], tasks: Iterable[dict[str, Any]], options: Any
+    name: str,
+    function: Callable[[dict[str, Any]], dict[str, Any]],
+    tasks: Iterable[dict[str, Any]],
+    options: Any,
+    harder: Callable[[dict[str, Any], dict[str, Any]], bool] = lambda task, stopped: False,
 ) -> list[dict[str, Any]]:
     """Return the result of each task, in order; those that an earlier run finished are not computed again.
 
     Every result is written to ``results/<name>.jsonl`` as soon as it is there, with the task, the settings of the
-    learner and the machine. A task that takes too long has the result ``{"stopped": seconds}``.
+    learner and the machine. A task that takes too long has the result ``{"stopped": seconds}``, and so
+    have those that are `harder` than one that was stopped: they are not tried.
     """
     path = options.output / "results" / f"{name}.jsonl"
     settings = defaults()
@@ -76,7 +88,7 @@ def compute(
     missing = [task for task in tasks if _key(task) not in done]
     _write(path, done.values())
     begin = perf_counter()
-    for count, (task, result) in enumerate(_results(function, missing, options), start=1):
+    for count, (task, result) in enumerate(_results(function, missing, options, harder), start=1):
         record = {"task": task, "result": result, "settings": settings, "machine": provenance()}
         record["load"] = round(os.getloadavg()[0], 1)
         done[_key(task)] = record
@@ -87,7 +99,9 @@ def compute(
     return [done[_key(task)]["result"] for task in tasks]
 
 
-def _results(function: Any, tasks: list[dict[str, Any]], options: Any) -> Iterable[tuple[dict[str, Any], Any]]:
+def _results(
+    function: Any, tasks: list[dict[str, Any]], options: Any, harder: Any
+) -> Iterable[tuple[dict[str, Any], Any]]:
     if options.quick:  # small, and in tests: no processes
         yield from ((task, _quietly(function, task)) for task in tasks)
         return
@@ -95,15 +109,22 @@ def _results(function: Any, tasks: list[dict[str, Any]], options: Any) -> Iterab
     context = multiprocessing.get_context("spawn")
     workers = [_Worker(context, function) for _ in range(max(1, min(options.jobs, len(tasks))))]
     waiting = list(reversed(tasks))
+    stopped: list[dict[str, Any]] = []
     try:
         while waiting or any(worker.task is not None for worker in workers):
             for worker in workers:
-                if worker.task is None and waiting:
-                    worker.start(waiting.pop())
+                while worker.task is None and waiting:
+                    task = waiting.pop()
+                    if any(harder(task, other) for other in stopped):
+                        yield task, {"stopped": options.limit}
+                    else:
+                        worker.start(task)
             connection.wait([w.pipe for w in workers if w.task is not None], timeout=0.2)
             for worker in workers:
                 answer = worker.answer(options.limit)
                 if answer is not None:
+                    if "stopped" in answer[1]:
+                        stopped.append(answer[0])
                     yield answer
     finally:
         for worker in workers:

@@ -21,24 +21,34 @@ def cell(task: dict[str, Any]) -> dict[str, Any]:
     return {phase: learner.timings_.get(phase, 0.0) for phase in PHASES} | {"total": sum(learner.timings_.values())}
 
 
+def harder(task: dict[str, Any], stopped: dict[str, Any]) -> bool:
+    """Say whether a task has more variables than one that took too long."""
+    return task["method"] == stopped["method"] and task["n"] == stopped["n"] and task["p"] > stopped["p"]
+
+
 def main(argv: list[str] | None = None) -> None:
-    options = arguments(__doc__, argv, models=10)
-    sizes = (5, 7) if options.quick else (5, 7, 10, 15, 20, 50, 100, 250, 500)
+    options = arguments(__doc__, argv, models=10, variables=(5, 7, 10, 15, 20, 50, 100, 250, 500))
+    sizes = (5, 7) if options.quick else tuple(options.variables)
     rows = (200,) if options.quick else (1000, 10_000)
     medians: dict[tuple[str, int, int], dict[str, float] | None] = {}
-    tasks: list[dict[str, Any]] = []
+    tasks = [
+        {"p": p, "n": n, "method": method, "seed": SEED + model}
+        for method in METHODS
+        for n in rows
+        for p in sizes
+        for model in range(options.models)
+    ]
+    results = compute("figure3", cell, tasks, options, harder)
     for method in METHODS:
         for n in rows:
             for p in sizes:
-                # Once a method is too slow, larger problems are not tried.
-                if medians.get((method, n, sizes[sizes.index(p) - 1] if p > sizes[0] else 0), {}) is None:
-                    medians[method, n, p] = None
-                    continue
-                tasks += [{"p": p, "n": n, "method": method, "seed": SEED + model} for model in range(options.models)]
-                results = compute("figure3", cell, tasks, options)[-options.models :]
-                options.fresh = False
-                finished = [result for result in results if "stopped" not in result]
-                slow = 2 * len(finished) <= len(results)
+                here = [
+                    result
+                    for task, result in zip(tasks, results, strict=True)
+                    if (task["method"], task["n"], task["p"]) == (method, n, p)
+                ]
+                finished = [result for result in here if "stopped" not in result]
+                slow = 2 * len(finished) <= len(here)
                 medians[method, n, p] = (
                     None if slow else {key: float(np.median([r[key] for r in finished])) for key in (*PHASES, "total")}
                 )
@@ -71,7 +81,8 @@ def _picture(medians: Any, sizes: tuple[int, ...], rows: tuple[int, ...]) -> Any
     for n, ax in zip(rows, axes[0], strict=True):
         for method in METHODS:
             shown = [(p, medians[method, n, p]["total"]) for p in sizes if medians.get((method, n, p))]
-            ax.loglog(*zip(*shown, strict=True), marker="o", label=method) if shown else None
+            if shown:
+                ax.loglog(*zip(*shown, strict=True), marker="o", label=method)
         ax.set_title(f"n = {n:,}")
         ax.set_xlabel("variables")
         ax.set_ylabel("seconds")

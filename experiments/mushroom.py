@@ -49,10 +49,9 @@ def accuracy(result: dict[str, Any]) -> float:
 
 
 def main(argv: list[str] | None = None) -> None:
-    options = arguments(__doc__, argv)
-    splits = 1 if options.quick else 10
+    options = arguments(__doc__, argv, models=10)
     rows = 500 if options.quick else None
-    tasks = [{"method": "all", "seed": SEED + split, "rows": rows} for split in range(splits)]
+    tasks = [{"method": "all", "seed": SEED + split, "rows": rows} for split in range(options.models)]
     if not options.quick:
         tasks.append({"method": "grasp", "seed": SEED, "rows": rows})
     try:

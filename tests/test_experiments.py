@@ -104,9 +104,10 @@ def test_cells_of_other_settings_are_computed_again(tmp_path, monkeypatch):
 
 
 def test_processes_share_cells_and_slow_ones_are_given_up(tmp_path):
-    tasks = [{"x": x} for x in (2, 4, 13)]
-    results = common.compute("squares", square, tasks, options(tmp_path, quick=False, jobs=2, limit=3.0))
-    assert results == [{"square": 4}, {"square": 16}, {"stopped": 3.0}]
+    tasks = [{"x": x} for x in (2, 13, 15)]
+    here = options(tmp_path, quick=False, jobs=1, limit=3.0)
+    results = common.compute("squares", square, tasks, here, lambda task, stopped: task["x"] > stopped["x"])
+    assert results == [{"square": 4}, {"stopped": 3.0}, {"stopped": 3.0}]
 
 
 # ---------------------------------------------------------------- what the pages rest on

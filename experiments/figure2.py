@@ -103,9 +103,9 @@ def main(argv: list[str] | None = None) -> None:
 
     models = "1 random model" if options.models == 1 else f"{options.models} random models"
     text = [
-        f"The median over {models} for each p (the paper: 10, and p to 20), in nats. D(learned ‖ true) is the"
-        " divergence that the paper plots. `mean`, `map` and `mle` estimate the parameters by the posterior mean, the"
-        " posterior mode, and relative frequencies. A cell is empty where more than half of the fits were given up after"
+        f"The median over {models} for each p (the paper: 10; p to 20), in nats. D(learned ‖ true) is the divergence"
+        " that the paper plots. `mean`, `map` and `mle` estimate the parameters by the posterior mean, the posterior"
+        " mode, and relative frequencies. A cell is empty where more than half of the fits were given up after"
         f" {options.limit:.0f} s; where fewer were, they are left out of the median.",
         table(
             ["p", "n", "oracle (mean)", *(f"{m} ({e})" for m in METHODS for e in ESTIMATORS)],

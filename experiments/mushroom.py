@@ -65,9 +65,10 @@ def main(argv: list[str] | None = None) -> None:
     first = found[0]
     accuracies = [accuracy(result) for result in found]
     train, test = first["rows"]
+    splits = "1 random split" if len(found) == 1 else f"{len(found)} random splits"
     text = [
         f"{train:,} rows to learn from and {test:,} held out, of {len(data):,} without missing values, all variables as"
-        f" candidates. Over {len(found)} random splits the accuracy is {100 * np.mean(accuracies):.2f} % on average,"
+        f" candidates. On {splits} the accuracy is {100 * np.mean(accuracies):.2f} % on average,"
         f" from {100 * min(accuracies):.2f} % to {100 * max(accuracies):.2f} %; the paper has 95.8 % on one split.",
         table(["", "predicted poisonous", "predicted edible"], _confusion(first["confusion"])),
         "The first split. The table of the paper, for comparison:",

@@ -144,7 +144,10 @@ class _Worker:
         self.process = self.context.Process(target=_serve, args=(theirs, self.function), daemon=True)
         self.process.start()
         theirs.close()
-        self.pipe.recv()  # it is ready: loading does not count for the time limit
+        # Loading does not count for the time limit of a cell, but has one of its own.
+        if not self.pipe.poll(300):
+            raise RuntimeError("a process that computes cells did not start within 300 s")
+        self.pipe.recv()
 
     def start(self, task: dict[str, Any]) -> None:
         if self.process is None:

@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-slow lint bench reproduce reproduce-quick clean
+.PHONY: demo test test-slow lint bench reproduce reproduce-quick docs clean
 
 # pip runs again only when the dependencies change; the package itself is installed editable.
 .venv/installed: pyproject.toml
@@ -39,6 +39,11 @@ reproduce: .venv/installed-dev
 
 reproduce-quick: .venv/installed-dev
 	$(BIN)/python -m experiments --quick
+
+# The site needs no network once its tools are installed; a warning is an error.
+docs: .venv/installed-dev
+	$(BIN)/python -m sphinx -q -W --keep-going -E -c docs/site -d build/doctrees . build/site
+	@echo "The site is in build/site: open build/site/index.html in a browser."
 
 clean:
 	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,7 +1,40 @@
-"""Settings that all tests share."""
+"""Settings that all tests share, and the browser that some of them need."""
 
+import os
+import shutil
+
+import pytest
 from hypothesis import settings
 
 # The first call of a kernel compiles it, so no example has a deadline; failures print how to reproduce them.
 settings.register_profile("cslearn", deadline=None, print_blob=True)
 settings.load_profile("cslearn")
+
+FLAGS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+def chromium():
+    names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+    return os.environ.get("CSLEARN_CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    path = chromium()
+    if path is None:
+        pytest.skip("no Chromium on the PATH: install it, or name it in CSLEARN_CHROMIUM, to run these tests")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        yield browser
+        browser.close()

@@ -3,9 +3,7 @@
 import base64
 import hashlib
 import json
-import os
 import re
-import shutil
 from pathlib import Path
 
 import networkx as nx
@@ -210,36 +208,6 @@ def test_the_command_tells_what_is_wrong(run, tmp_path):
 
 
 # ---------------------------------------------------------------- in a browser
-FLAGS = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
-
-
-def chromium():
-    names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
-    return os.environ.get("CSLEARN_CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
-
-
-@pytest.fixture(scope="module")
-def browser():
-    path = chromium()
-    if path is None:
-        pytest.skip("no Chromium on the PATH: install it, or name it in CSLEARN_CHROMIUM, to test the report in it")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
-        yield browser
-        browser.close()
-
-
 @pytest.fixture
 def open_report(browser, tmp_path):
     """Open a report; at the end nothing may have gone wrong on the page or been asked of the network."""

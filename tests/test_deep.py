@@ -1,0 +1,110 @@
+"""Beyond two context variables: candidates from a first pass, bounds raised where the data ask for it."""
+
+import itertools
+from math import isclose, log
+
+import networkx as nx
+import numpy as np
+import pytest
+
+import naive
+from cslearn import CStree, CStreeLearner
+from cslearn.errors import LimitError
+from cslearn.estimators.deep import check_fit, fitting_number, grown_candidates, raised_bounds
+from cslearn.orders import SubsetScores
+from cslearn.priors import TreePrior
+from cslearn.scores import Scores
+from cslearn.stagings import Staging
+from problems import random_table, rows_of
+
+
+def three_parents(n_others=3, seed=0):
+    """A model in which `child` follows the parity of three parents, among some others that matter for nothing."""
+    rng = np.random.default_rng(seed)
+    names = ["a", "b", "c", *(f"other{i}" for i in range(n_others)), "child"]
+    graph = nx.DiGraph([("a", "child"), ("b", "child"), ("c", "child")])
+    graph.add_nodes_from(names)
+    structure = CStree.from_dag(graph, states=dict.fromkeys(names, (0, 1)))
+    values = {}
+    for v in structure.order:
+        stages = structure.stagings[v]
+        parity = np.array([sum(context.values()) % 2 for context in stages])
+        ones = 0.15 + 0.7 * parity if v == "child" else rng.uniform(0.4, 0.6, size=len(stages))
+        values[v] = np.column_stack([1 - ones, ones])
+    return structure.with_parameters(values)
+
+
+@pytest.fixture(scope="module")
+def truth():
+    return three_parents()
+
+
+@pytest.mark.parametrize("search", ["exact", "mcmc"])
+def test_three_parents_are_found_with_a_larger_bound(truth, search):
+    data, test = truth.sample_table(1500, random_state=1), truth.sample_table(2000, random_state=2)
+    # The parity says nothing of which of the four came last.
+    known = {"tiers": [[v for v in data.variables if v != "child"], ["child"]]}
+    two = CStreeLearner(beta=2, search=search, knowledge=known, random_state=0).fit(data)
+    three = CStreeLearner(beta=3, search=search, knowledge=known, random_state=0).fit(data)
+    assert three.log_order_score_ > two.log_order_score_ + 20
+    assert three.score(test) > two.score(test) + 0.01
+    joined = three.posterior_.edge_probabilities(directed=False)
+    assert all(joined.loc[v, "child"] > 0.99 for v in "abc")
+    assert joined.loc["other0", "child"] < 0.5
+    assert max(staging.bound for staging in three.cstree_.stagings.values()) == 3
+
+
+def test_the_bound_is_raised_where_the_data_ask_for_it_and_nowhere_else(truth):
+    data = truth.sample_table(1500, random_state=1)
+    sets = {v: tuple(w for w in data.variables if w != v) for v in data.variables}
+    chosen_from = {v: len(own) for v, own in sets.items()}
+    raised = raised_bounds(data, truth.order, sets, most=4, chosen_from=chosen_from, ess=1.0, prior="tree")
+    assert raised == {v: 3 if v == "child" else 2 for v in data.variables}
+    learner = CStreeLearner(beta="auto", random_state=0).fit(data)
+    assert max(learner.betas_.values()) >= 3
+    independent = CStreeLearner(beta="auto", random_state=0).fit(random_table([2] * 5, 300, np.random.default_rng(0)))
+    assert set(independent.betas_.values()) == {2}
+
+
+def test_candidates_for_a_larger_bound_keep_the_true_ones():
+    truth = three_parents(n_others=16)
+    data = truth.sample_table(3000, random_state=3)
+    allowed = {v: tuple(w for w in data.variables if w != v) for v in data.variables}
+    # A first pass that has seen nothing: everything has to enter by being tried.
+    blind = np.zeros((data.p, data.p))
+    sets = grown_candidates(data, allowed, blind, beta=3, ess=1.0, prior="tree")
+    assert {"a", "b", "c"} <= set(sets["child"])
+    assert all(len(own) <= 12 for own in sets.values())
+
+
+def test_a_full_split_on_three_parents_scores_as_the_bdeu_family():
+    table = random_table([2, 3, 2, 2], 60, np.random.default_rng(4))
+    rows, weights = rows_of(table)
+    scores = Scores(table, beta=3, ess=2.0)
+    scope = {v: table.states[i] for i, v in enumerate(table.variables[:3])}
+    split = Staging.full_split(scope, table.variables[:3])
+    prior = scores.prior.log_weight(split, 3, 3) - scores.log_normaliser(3, np.array([2, 3, 2]))
+    expected = naive.bdeu_family(rows, weights, table.cards, 3, [0, 1, 2], 2.0)
+    assert isclose(scores.staging_score("v3", split) - prior, expected, rel_tol=1e-10)
+
+
+def test_the_prior_counts_what_candidates_were_chosen_from():
+    table = random_table([2] * 5, 40, np.random.default_rng(5))
+    few = {"v4": ["v0", "v1"]}
+    plain = Scores(table, beta=2, prior="tree", candidates=few)
+    aware = Scores(table, beta=2, prior="tree", candidates=few, chosen_from={"v4": 4})
+    split = Staging.full_split(dict.fromkeys(table.variables[:4], (0, 1)), ["v0"])
+    prior = TreePrior()
+    # One of two candidates, or one of four.
+    expected = log(prior.split_weight(4, 0, 1, 2)) - log(prior.split_weight(2, 0, 1, 2))
+    assert isclose(aware.staging_score("v4", split) - plain.staging_score("v4", split), expected, rel_tol=1e-9)
+    subsets = SubsetScores(aware)
+    for subset, level in enumerate(itertools.chain([[]], [["v0"]], [["v1"]], [["v0", "v1"]])):
+        assert isclose(subsets.local[4][subset], aware.local_order_score("v4", level), rel_tol=1e-9)
+
+
+def test_too_many_candidates_for_a_bound_are_refused_with_advice():
+    table = random_table([2] * 20, 30, np.random.default_rng(6))
+    with pytest.raises(LimitError, match=r"'v0' has 19 candidates; with beta=3 there can be 12. Give alpha=12"):
+        check_fit(Scores(table, beta=3))
+    assert fitting_number((9,) * 12, 4) < fitting_number((2,) * 12, 4) == 12

@@ -290,7 +290,7 @@ def test_chains_go_on_until_they_agree_or_the_limit_is_reached():
     data = random_cstree(8, random_state=1).sample(500, random_state=2)
     learner = CStreeLearner(search="mcmc").fit(data)
     assert learner.posterior_.converged
-    assert learner.n_iter_ in [4 * 2500 * 2**k for k in range(5)]
+    assert learner.n_iter_ in [4 * 160_000 * 2**k for k in range(4)]
     other = CStreeLearner(search="mcmc", n_jobs=1).fit(data)
     assert np.array_equal(other.posterior_.orders, learner.posterior_.orders)
     with pytest.warns(

@@ -13,7 +13,7 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from cslearn.orders import ExactOrders
+from cslearn.orders import ExactOrders, SubsetScores
 from cslearn.scores import Scores
 from cslearn.stagings.level import LevelWeights
 
@@ -56,9 +56,12 @@ class Levels:
     Parameters
     ----------
     scores : Scores
+    subsets : SubsetScores, optional
+        Sums by subsets of the candidates, where these are few.
     """
 
     scores: Scores
+    subsets: SubsetScores | None = None
     _stages: dict[tuple[int, Level], dict[tuple[int, ...], Floats]] = field(default_factory=dict, repr=False)
     _used: dict[tuple[int, Level], Floats] = field(default_factory=dict, repr=False)
     _means: dict[tuple[int, tuple[int, ...]], Floats] = field(default_factory=dict, repr=False)
@@ -71,7 +74,11 @@ class Levels:
         """Return for each column of the data the probability that it is a context variable of variable `i`."""
         if (i, level) not in self._used:
             found = np.zeros(self.scores.table.p)
-            found[self.scores.candidates[i][list(level)]] = 1 - self.weights(i, level).unused_probabilities()
+            if self.subsets is None:
+                unused = self.weights(i, level).unused_probabilities()
+            else:
+                unused = self.subsets.unused(i, sum(1 << k for k in level))
+            found[self.scores.candidates[i][list(level)]] = 1 - unused
             self._used[i, level] = found
         return self._used[i, level]
 

@@ -18,7 +18,7 @@ from cslearn.counts import stage_counts
 from cslearn.cstree import CStree
 from cslearn.data import Table, as_table
 from cslearn.errors import InputError
-from cslearn.orders import Chain, ExactOrders, OrderPosterior
+from cslearn.orders import Chain, ExactOrders, OrderPosterior, SubsetScores
 from cslearn.posterior.levels import Level, Levels, draw_levels, exact_levels
 from cslearn.scores import Scores
 from cslearn.stagings import Context, Staging
@@ -34,6 +34,7 @@ Floats = NDArray[np.float64]
 
 # Orders that closed forms are averaged over, unless more or fewer are asked for.
 N_ORDERS = 200
+FEW_CANDIDATES = 14
 EXACT_DRAWS = 2000
 # Levels up to which predictions are averaged over all orders.
 EXACT_LEVELS = 2500
@@ -109,15 +110,18 @@ class CStreePosterior(OrderPosterior):
 
     @cached_property
     def _levels(self) -> Levels:
-        return Levels(self._scores)
+        few = max(map(len, self._scores.candidates)) <= FEW_CANDIDATES
+        return Levels(self._scores, SubsetScores(self._scores) if few else None)
 
     def _probable_levels(self, i: int, n_orders: int | None) -> dict[Level, float]:
         """Return the levels of a variable with their probabilities."""
         if self.exact is not None:
             return exact_levels(self.exact, i)
-        # Edges and stages take less time than predictions: more orders, as many as there is time for.
-        wanted = min(max(20_000 // len(self.variables), N_ORDERS // 4), 10 * N_ORDERS) if n_orders is None else n_orders
-        drawn = Counter(self._drawn_levels(wanted)[i])
+        if n_orders is None:
+            # Edges and stages take less time than predictions, and few candidates make few levels: then all draws.
+            few = max(map(len, self._scores.candidates)) <= FEW_CANDIDATES
+            n_orders = len(self.orders) if few else max(20_000 // len(self.variables), N_ORDERS // 4)
+        drawn = Counter(self._drawn_levels(n_orders)[i])
         total = sum(drawn.values())
         return {level: number / total for level, number in drawn.items()}
 

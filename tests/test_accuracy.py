@@ -31,3 +31,22 @@ def test_the_measure_tells_good_models_from_bad_ones():
 
 def test_more_data_bring_the_learned_model_closer_to_the_oracles():
     assert ratio_to_oracle(10, 20, n=10_000) < 1.35
+
+
+def held_out_gap(p, models, n=1000, **settings):
+    """Mean gap to the truth in held-out log-likelihood, as a multiple of that with the true structure."""
+    learned, oracle = [], []
+    for seed in range(models):
+        truth = random_cstree(p, random_state=seed)
+        train, test = (truth.sample_table(rows, random_state=seed + k) for rows, k in ((n, 1000), (20_000, 2000)))
+        best = truth.log_prob(test).mean()
+        learned.append(best - CStreeLearner(n_iter=1000, random_state=0, **settings).fit(train).score(test))
+        oracle.append(best - truth.fit_parameters(train).log_prob(test).mean())
+    return np.mean(learned) / np.mean(oracle)
+
+
+def test_fifty_variables_are_predicted_well_by_the_adaptive_prior_and_averaged_parameters():
+    """Neither alone does it."""
+    assert held_out_gap(50, 6) < 1.6
+    assert held_out_gap(50, 6, parameters="mean") > 1.6
+    assert held_out_gap(50, 6, prior="tree") > 1.6

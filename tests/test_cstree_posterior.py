@@ -16,10 +16,12 @@ from scipy.stats import chisquare
 import naive
 from cslearn.data import Table
 from cslearn.errors import InputError
+from cslearn.graphs import CSIRelation
 from cslearn.orders import Chain, ExactOrders, SubsetScores
 from cslearn.posterior import CStreePosterior
 from cslearn.posterior.levels import Levels
 from cslearn.scores import Scores
+from cslearn.stagings import Context
 from problems import random_table, rows_of, tables
 
 PRIORS = ("uniform", "sparse", "tree")
@@ -123,6 +125,16 @@ def test_stages_and_edges_have_the_probabilities_of_enumeration(prior):
         expected = sum(w for w, order, s in truth.trees if context in s[order.index(i)])
         names = {table.variables[v]: x for v, x in context.items()}
         assert isclose(posterior.stage_probability(table.variables[i], names), expected, rel_tol=1e-7, abs_tol=1e-8)
+    for i, context in [(2, {0: 1}), (1, {2: 1}), (0, {2: 0})]:
+        # All outcomes of what came before that agree with the context are in one stage.
+        expected = 0.0
+        for w, order, stagings in truth.trees:
+            known = {v: x for v, x in context.items() if v in order[: order.index(i)]}
+            expected += w * any(stage.items() <= known.items() for stage in stagings[order.index(i)])
+        named = Context({table.variables[v]: x for v, x in context.items()})
+        (other,) = set(table.variables) - set(named) - {table.variables[i]}
+        relation = CSIRelation(table.variables[i], (other,), named)
+        assert isclose(posterior.relation_probability(relation), expected, rel_tol=1e-7, abs_tol=1e-8)
     expected_stages = [sum(w * len(s[order.index(i)]) for w, order, s in truth.trees) for i in range(3)]
     np.testing.assert_allclose(posterior.n_stages(), expected_stages, rtol=1e-6)
     edges = np.zeros((3, 3))

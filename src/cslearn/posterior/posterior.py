@@ -18,6 +18,7 @@ from cslearn.counts import stage_counts
 from cslearn.cstree import CStree
 from cslearn.data import Table, as_table
 from cslearn.errors import InputError
+from cslearn.graphs import CSIRelation
 from cslearn.orders import Chain, ExactOrders, OrderPosterior, SubsetScores
 from cslearn.posterior.levels import Level, Levels, draw_levels, exact_levels
 from cslearn.scores import Scores
@@ -213,6 +214,41 @@ class CStreePosterior(OrderPosterior):
             if columns in stages:
                 total += probability * float(stages[columns][states])
         return min(max(total, 0.0), 1.0)
+
+    def relation_probability(self, relation: CSIRelation, *, n_orders: int | None = None) -> float:
+        """Return the probability that, in the context of a relation, its target depends on nothing else before it.
+
+        That is so if all outcomes that agree with the context are in one stage, which has no other context variables.
+
+        Parameters
+        ----------
+        relation : CSIRelation
+            Of a stage, as :meth:`cslearn.CStree.csi_relations` gives them.
+        n_orders : int, optional
+            Orders to average over; not needed after an exact search.
+        """
+        i = self._column(relation.target)
+        states = dict(self._coded(v, state) for v, state in relation.context.items())
+        total = 0.0
+        for level, probability in self._probable_levels(i, n_orders).items():
+            for columns, stages in self._levels.stages(i, level).items():
+                if states.keys() >= set(columns):
+                    total += probability * float(stages[tuple(states[c] for c in columns)])
+        return min(max(total, 0.0), 1.0)
+
+    def relation_probabilities(self, tree: CStree, *, n_orders: int | None = None) -> dict[CSIRelation, float]:
+        """Return :meth:`relation_probability` of all relations of a CStree, as ``relation_table`` takes them.
+
+        Examples
+        --------
+        >>> from cslearn import CStreeLearner
+        >>> from cslearn.datasets import chickenpox_model
+        >>> learner = CStreeLearner().fit(chickenpox_model().sample(1000, random_state=0))
+        >>> probabilities = learner.posterior_.relation_probabilities(learner.cstree_)
+        >>> all(0 <= p <= 1 for p in probabilities.values())
+        True
+        """
+        return {r: self.relation_probability(r, n_orders=n_orders) for r in tree.csi_relations()}
 
     def n_stages(self, *, n_orders: int | None = None) -> pd.Series:
         """Return the expected number of stages of each variable."""

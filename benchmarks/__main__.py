@@ -1,8 +1,12 @@
-"""Run all benchmarks but the choice of defaults; `benchmarks.peers`, which installs other packages, by ``--peers``."""
+"""Run all benchmarks but the choice of defaults; those that need other packages or networks by ``--peers``.
 
+`benchmarks.classifiers` and `benchmarks.queries` read real data from the directory that CSLEARN_DATA names.
+"""
+
+import os
 import sys
 
-from benchmarks import accuracy, mixing, model, peers, scale, speed
+from benchmarks import accuracy, classifiers, mixing, model, peers, scale, speed
 
 with_peers = "--peers" in sys.argv
 sys.argv = sys.argv[:1]
@@ -11,5 +15,10 @@ mixing.main()
 speed.main([])
 accuracy.main()
 scale.main([])
+if "CSLEARN_DATA" in os.environ:
+    classifiers.main([])
 if with_peers:
+    from benchmarks import queries
+
     peers.main([])
+    queries.main([])

@@ -39,7 +39,7 @@ def test_it_is_the_joint_model_asked_for_the_class():
 
 
 def test_all_parameters_of_the_learner_are_parameters():
-    assert set(CStreeClassifier().get_params()) == {*CStreeLearner().get_params(), "class_weight"}
+    assert set(CStreeClassifier().get_params()) == {*CStreeLearner().get_params(), "class_weight", "averaged"}
     classifier = CStreeClassifier(beta=1, ess=2.0, class_weight="balanced")
     assert clone(classifier).get_params() == classifier.get_params()
     assert CStreeClassifier().ess == CStreeLearner().ess
@@ -81,6 +81,19 @@ def test_class_weights_multiply_the_probabilities():
     assert np.allclose(weighted[:, 1] / weighted[:, 0], 3 * plain[:, 1] / plain[:, 0])
     balanced = CStreeClassifier(class_weight="balanced", **QUICK).fit(X, y)
     assert np.allclose(balanced.class_weight_, len(y) / (2 * np.array([(y == "no").sum(), (y == "yes").sum()])))
+
+
+def test_averaged_prediction_is_that_of_the_posterior():
+    X, y = children(300)
+    averaged = CStreeClassifier(averaged=True, **QUICK).fit(X, y)
+    best = CStreeClassifier(**QUICK).fit(X, y)
+    expected = averaged.learner_.posterior_.predict_proba(X, "carrier").to_numpy()
+    assert np.allclose(averaged.predict_proba(X), expected)
+    assert not np.allclose(averaged.predict_proba(X), best.predict_proba(X), atol=1e-4)
+    gappy = X.astype(object).mask(np.random.default_rng(0).random(X.shape) < 0.3)
+    holes = gappy.isna().any(axis=1).to_numpy()
+    assert np.allclose(averaged.predict_proba(gappy)[holes], best.predict_proba(gappy)[holes])
+    assert np.allclose(averaged.predict_proba(gappy)[~holes], expected[~holes])
 
 
 def test_text_files_are_read_as_tables_are(tmp_path):

@@ -229,7 +229,7 @@ def test_interventions_change_what_is_learned_from_the_sachs_data():
     after, before = learner.posterior_.precedence(), plain.posterior_.precedence()
     for effect in ("PKA", "Jnk"):
         assert after.loc["PKC", effect] > 0.9
-        assert before.loc["PKC", effect] < 0.1
+        assert before.loc["PKC", effect] < 0.5
     assert len(known & set(learner.cstree_.to_dag().edges)) >= 15
     assert len(known & set(plain.cstree_.to_dag().edges)) <= 12
     assert not reversed_edges & set(learner.cstree_.to_dag().edges)

@@ -14,7 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from cslearn.cstree import CStree
-from cslearn.data import as_frame, incomplete_codes
+from cslearn.data import Table, as_frame, incomplete_codes
 from cslearn.errors import InputError
 from cslearn.estimators.learner import CStreeLearner, has_names
 from cslearn.inference.prediction import target_probabilities
@@ -22,11 +22,14 @@ from cslearn.inference.prediction import target_probabilities
 __all__ = ["CStreeClassifier"]
 
 
+OWN = {"class_weight": None, "averaged": False}
+
+
 def _signature() -> inspect.Signature:
-    """Return the parameters of the learner, and one more."""
-    own = inspect.Parameter("class_weight", inspect.Parameter.KEYWORD_ONLY, default=None)
+    """Return the parameters of the learner, and those of the classifier alone."""
+    own = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=value) for name, value in OWN.items()]
     learner = inspect.signature(CStreeLearner.__init__)
-    return learner.replace(parameters=[*learner.parameters.values(), own])
+    return learner.replace(parameters=[*learner.parameters.values(), *own])
 
 
 class CStreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -41,6 +44,9 @@ class CStreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
         Weights that the probabilities of the classes are multiplied with, as if the rows of a class counted so many
         times. ``balanced`` makes all classes equally probable before anything is known. The model itself does not
         depend on them.
+    averaged : bool
+        Predict by the average over the posterior, orders and stagings included, instead of the best model. Rows with
+        missing features are predicted by the best model in either case. Slower.
     **parameters
         All others are those of :class:`~cslearn.CStreeLearner`, such as ``beta``, ``candidates``, ``n_iter``,
         ``missing`` and ``random_state``.
@@ -52,6 +58,8 @@ class CStreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
         The fitted learner of the joint model.
     cstree_ : CStree
         The joint model.
+    n_iter_ : int
+        Moves made by all chains together.
     target_ : str
         The name of the class in the model: that of `y` if it has one, otherwise ``"class"``.
     class_weight_ : ndarray, shape (classes,)
@@ -72,8 +80,12 @@ class CStreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
     0.91
     """
 
-    def __init__(self, *, class_weight: Mapping[Any, float] | Literal["balanced"] | None = None, **parameters: Any):
-        bound = _signature().bind(self, class_weight=class_weight, **parameters)
+    class_weight: Mapping[Any, float] | Literal["balanced"] | None
+    averaged: bool
+    missing: str
+
+    def __init__(self, **parameters: Any) -> None:
+        bound = _signature().bind(self, **parameters)
         bound.apply_defaults()
         for name, value in bound.arguments.items():
             if name != "self":
@@ -116,7 +128,7 @@ class CStreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
         self.target_ = _free_name(str(name) if name is not None else "class", list(frame.columns))
         features = list(frame.columns)
         frame[self.target_] = pd.Categorical.from_codes(codes, categories=pd.Index(self.classes_))
-        parameters = {name: value for name, value in self.get_params(deep=False).items() if name != "class_weight"}
+        parameters = {name: value for name, value in self.get_params(deep=False).items() if name not in OWN}
         self.learner_ = CStreeLearner(**parameters).fit(frame, sample_weight=sample_weight)
         weights = compute_class_weight(self.class_weight, classes=self.classes_, y=labels)
         self.class_weight_: NDArray[np.float64] = weights
@@ -126,6 +138,11 @@ class CStreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
         return self
+
+    @property
+    def n_iter_(self) -> int:
+        """Moves made by all chains together."""
+        return self.learner_.n_iter_
 
     @property
     def cstree_(self) -> CStree:
@@ -146,7 +163,13 @@ class CStreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
                     " features as input"
                 )
         codes = incomplete_codes(X, tree.states, leave_out=[self.target_])
-        probabilities = target_probabilities(tree, codes, tree.variables.index(self.target_)) * self.class_weight_
+        target = tree.variables.index(self.target_)
+        probabilities = target_probabilities(tree, codes, target)
+        complete = (np.delete(codes, target, axis=1) >= 0).all(axis=1)
+        if self.averaged and complete.any():
+            rows = Table(codes[complete].clip(0), tree.variables, [tree.states[v] for v in tree.variables])
+            probabilities[complete] = self.learner_.posterior_.predict_proba(rows, self.target_).to_numpy()
+        probabilities *= self.class_weight_
         return probabilities / probabilities.sum(axis=1, keepdims=True)
 
     def predict(self, X: Any) -> NDArray[Any]:

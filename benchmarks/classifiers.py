@@ -104,8 +104,9 @@ def main(arguments: list[str] | None = None) -> None:
         means = {label: np.mean(values, axis=0) for label, values in found.items()}
         for place, measure in enumerate(best):
             sign = -1 if place == 0 else 1
-            order = sorted(means, key=lambda label: sign * round(float(means[label][place]), 4))
-            best[measure][order[0]] = best[measure].get(order[0], 0) + 1
+            values = {label: sign * round(float(mean[place]), 4) for label, mean in means.items()}
+            for label, value in values.items():
+                best[measure][label] = best[measure].get(label, 0) + (value == min(values.values()))
         for label, mean in means.items():
             short = name.partition(".")[0]
             cells = [f"{100 * mean[0]:.2f}", *(f"{value:.4f}" for value in mean[1:3])]
@@ -119,7 +120,7 @@ Brier score is the sum of squares over all classes. cslearn learns the joint mod
 which of them is the class until it is asked, so that the same model predicts any variable, from any others.
 scikit-learn's models are given the class from the start.
 
-On how many of the {len(TARGETS)} sets each model is best (the first of equals counts):
+On how many of the {len(TARGETS)} sets each model is best, alone or together with others:
 
 {table(["model", "accuracy", "log-loss", "Brier"], wins)}
 

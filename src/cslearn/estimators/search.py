@@ -17,6 +17,9 @@ __all__ = ["greedy_search"]
 
 Sets = dict[str, tuple[str, ...]]
 
+# Random orders to climb from. One is not enough: what a poor order hides from a screen stays hidden.
+STARTS = 4
+
 
 def greedy_search(
     table: Table,
@@ -36,10 +39,11 @@ def greedy_search(
         scores = Scores(
             table, beta=beta, ess=ess, prior=prior, candidates=sets, n_jobs=n_jobs, interventions=interventions
         )
-        (chain,), _ = sample_chains(
-            order_problem(scores, before), n_chains=1, n_iter=1, random_state=random_state, n_jobs=n_jobs
+        chains, _ = sample_chains(
+            order_problem(scores, before), n_chains=STARTS, n_iter=1, random_state=random_state, n_jobs=n_jobs
         )
-        order = [table.variables[column] for column in chain.best_order]
+        best = max(chains, key=lambda chain: chain.best_log_score)
+        order = [table.variables[column] for column in best.best_order]
         return {v: scores.best_staging(v, order[:t])[1].context_variables for t, v in enumerate(order)}
 
     return search

@@ -46,6 +46,7 @@ learner = CStreeLearner(
     burn_in=0,
     thin=1,
     n_chains=1,
+    prior="tree",
     random_state=seed,
     n_jobs=1,
 ).fit(table)

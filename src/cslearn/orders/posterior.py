@@ -51,7 +51,7 @@ class OrderPosterior:
     >>> from cslearn.datasets import chickenpox_model
     >>> learner = CStreeLearner(n_iter=500).fit(chickenpox_model().sample(1000, random_state=0))
     >>> learner.posterior_
-    OrderPosterior(4 chains, 1600 draws of 4 variables)
+    CStreePosterior(4 chains, 1600 draws of 4 variables)
     >>> list(learner.posterior_.precedence().columns)
     ['background', 'diagnosis', 'exposed', 'carrier']
     """

@@ -64,10 +64,10 @@ class CStreePosterior(OrderPosterior):
     >>> from cslearn.datasets import chickenpox_model
     >>> data = chickenpox_model().sample(1000, random_state=0)
     >>> posterior = CStreeLearner(search="exact").fit(data).posterior_
-    >>> posterior.edge_probabilities().loc["exposed", "carrier"].round(2)
-    np.float64(0.5)
-    >>> posterior.edge_probabilities(directed=False).loc["exposed", "carrier"].round(2)
-    np.float64(1.0)
+    >>> float(posterior.edge_probabilities().loc["exposed", "carrier"].round(2))
+    0.92
+    >>> float(posterior.edge_probabilities(directed=False).loc["exposed", "carrier"].round(2))
+    1.0
     """
 
     scores: Scores | None = field(default=None, kw_only=True)
@@ -419,7 +419,7 @@ class CStreePosterior(OrderPosterior):
         >>> data = chickenpox_model().sample(1000, random_state=0)
         >>> posterior = CStreeLearner(search="exact").fit(data).posterior_
         >>> [tree.n_stages for tree in posterior.sample(3, random_state=0)]
-        [8, 9, 8]
+        [9, 10, 10]
         """
         rng = as_generator(random_state)
         orders = self.orders[rng.integers(len(self.orders), size=n)]

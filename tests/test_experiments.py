@@ -22,6 +22,7 @@ def page(name, folder):
     return text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("experiment", [figure2, figure3])
 def test_random_models(experiment, tmp_path):
     name = experiment.__name__.rpartition(".")[2]
@@ -31,6 +32,7 @@ def test_random_models(experiment, tmp_path):
     assert {record["task"]["method"] for record in records} >= {"pc", "grasp"}
 
 
+@pytest.mark.slow
 @real
 def test_real_data_and_the_table_of_numbers(tmp_path):
     for experiment, name in ((alarm, "alarm"), (sachs, "sachs"), (mushroom, "mushroom")):

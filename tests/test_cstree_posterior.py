@@ -1,6 +1,7 @@
 """Edges, stages, predictions and draws of the posterior over CStrees, against enumeration."""
 
 from collections import Counter
+from dataclasses import replace
 from itertools import permutations, product
 from math import exp, factorial, isclose, log
 
@@ -14,10 +15,12 @@ from scipy.stats import beta as beta_distribution
 from scipy.stats import chisquare
 
 import naive
+from cslearn import CStreeLearner
 from cslearn.data import Table
+from cslearn.datasets import chickenpox_model
 from cslearn.errors import InputError
 from cslearn.graphs import CSIRelation
-from cslearn.orders import Chain, ExactOrders, SubsetScores
+from cslearn.orders import Chain, ExactOrders, SubsetScores, problem
 from cslearn.posterior import CStreePosterior
 from cslearn.posterior.levels import Levels
 from cslearn.scores import Scores
@@ -144,6 +147,67 @@ def test_stages_and_edges_have_the_probabilities_of_enumeration(prior):
     np.testing.assert_allclose(posterior.edge_probabilities(), edges, atol=1e-9)
     either = posterior.edge_probabilities(directed=False)
     np.testing.assert_allclose(either, edges + edges.T, atol=1e-9)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    table=tables(min_p=2, max_p=5, max_card=4),
+    beta=st.integers(0, 2),
+    prior=st.sampled_from(PRIORS),
+    few=st.booleans(),
+    seed=st.integers(0, 99),
+)
+def test_edges_given_an_order_are_what_its_levels_say(table, beta, prior, few, seed):
+    scores = Scores(table, beta=beta, prior=prior, ess=1.5)
+    rng = np.random.default_rng(seed)
+    orders = np.array([rng.permutation(table.p) for _ in range(3)])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(problem, "MOST_LOOKED_UP", 14 if few else -1)
+        found = Levels(scores).edges(orders)
+    expected = np.zeros(found.shape)
+    for draw, order in enumerate(orders):
+        for t, i in enumerate(order):
+            level = [k for k, c in enumerate(scores.candidates[i]) if c in order[:t]]
+            unused = scores.level_weights(i, np.array(level, dtype=np.intp)).unused_probabilities()
+            expected[draw, scores.candidates[i][level], i] = 1 - unused
+    np.testing.assert_allclose(found, expected, atol=1e-9)
+
+
+def test_edges_given_an_order_hold_with_many_rows_and_states():
+    # The sums of this table pass the range of a double.
+    rng = np.random.default_rng(5)
+    codes = rng.integers(0, 3, size=(20_000, 8))
+    codes[:, 3] = (codes[:, 0] * codes[:, 1] + (rng.random(20_000) < 0.02)) % 3
+    codes[:, 5] = (codes[:, 3] + codes[:, 4] + (rng.random(20_000) < 0.3)) % 3
+    scores = Scores(Table(codes, tuple("abcdefgh"), ((0, 1, 2),) * 8), prior="tree")
+    orders = np.array([rng.permutation(8) for _ in range(5)])
+    by_subsets = Levels(scores).edges(orders)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(problem, "MOST_LOOKED_UP", -1)
+        np.testing.assert_allclose(Levels(scores).edges(orders), by_subsets, atol=1e-9)
+    assert by_subsets.max() > 0.999
+
+
+def test_edges_are_diagnosed_after_a_fit():
+    data = chickenpox_model().sample(300, random_state=0)
+    posterior = CStreeLearner(search="mcmc", n_iter=4000, random_state=0).fit(data).posterior_
+    frame = posterior.diagnostics()
+    edges = frame[frame["kind"] == "edge"].set_index("quantity")
+    assert len(edges) > 2
+    shares = posterior.edge_probabilities()
+    for name, row in edges.iterrows():
+        assert row["mean"] == pytest.approx(shares.loc[*name.split(" -> ")], abs=0.03)
+    assert posterior.verdict.converged
+    # Two chains that know of one order only, and two that know of another, disagree on the edge between the two.
+    chains = list(posterior.chains)
+    for number, chain in enumerate(chains):
+        column = chain.orders[:, ::1] == 0
+        wanted = np.argmax(column, axis=1) == (0 if number < 2 else 3)
+        chosen = np.resize(np.flatnonzero(wanted), len(chain.orders))
+        chains[number] = replace(chain, orders=chain.orders[chosen])
+    stuck = CStreePosterior(posterior.variables, chains, scores=posterior.scores)
+    found = stuck.diagnostics()
+    assert found.loc[found["kind"] == "edge", "r_hat"].max() > 1.5
 
 
 def test_drawn_orders_give_the_edge_probabilities_of_all_orders():

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import naive_diagnostics
 from cslearn.errors import InputError
 from cslearn.orders import effective_sample_size, r_hat
-from cslearn.orders.diagnostics import Verdict, diagnose
+from cslearn.orders.diagnostics import Quantities, Verdict, diagnose
 
 
 def autoregressive(phi, shape, seed=0, heavy=False):
@@ -109,9 +109,10 @@ def test_a_wrong_shape_is_refused():
 
 
 # ---------------------------------------------------------------- the verdict
-def judged(*columns, n_chains=4):
+def judged(*columns, n_chains=4, kind="precedence"):
     draws = np.stack(columns, axis=2)
-    frame = diagnose([([f"q{i}" for i in range(len(columns))], draws)])
+    names = [f"q{i}" for i in range(len(columns))]
+    frame = diagnose([Quantities("score", names[:1], draws[:, :, :1]), Quantities(kind, names[1:], draws[:, :, 1:])])
     return Verdict.of(frame, n_chains, draws.shape[1])
 
 
@@ -129,6 +130,12 @@ def test_the_verdict():
     assert not slow.converged
     assert "'q1'" in slow.reason
     assert "should be at least 400" in slow.reason
+    # Some of the draws are looked at for edges: their number says nothing, their disagreement does.
+    drifting = autoregressive(0.7, (4, 500))
+    assert effective_sample_size(drifting) < 400
+    assert judged(good, drifting, kind="edge").converged
+    assert not judged(good, drifting, kind="precedence").converged
+    assert not judged(good, good + np.array([[1.0], [0], [0], [0]]), kind="edge").converged
     elsewhere = judged(good + np.array([[1.0], [0], [0], [0]]), good > 0)
     assert elsewhere.reason.startswith("R-hat of 'q0' is 1.")
     assert "should be at most 1.01" in elsewhere.reason
@@ -139,8 +146,13 @@ def test_the_verdict():
 
 def test_the_frame_joins_blocks():
     good = autoregressive(0.0, (4, 50))[:, :, None]
-    frame = diagnose(iter([(["a"], good), (["b", "c"], np.concatenate([good, good], axis=2) > 0)]))
+    frame = diagnose(
+        iter(
+            [Quantities("score", ["a"], good), Quantities("edge", ["b", "c"], np.concatenate([good, good], axis=2) > 0)]
+        )
+    )
     assert isinstance(frame, pd.DataFrame)
-    assert frame.columns.tolist() == ["quantity", "mean", "r_hat", "ess"]
+    assert frame.columns.tolist() == ["kind", "quantity", "mean", "r_hat", "ess"]
+    assert frame["kind"].tolist() == ["score", "edge", "edge"]
     assert frame["quantity"].tolist() == ["a", "b", "c"]
     assert frame["mean"][1] == (good > 0).mean()

@@ -17,7 +17,7 @@ from math import log
 import numpy as np
 from numba import njit
 
-__all__ = ["Problem", "State", "clear", "join", "leave", "log_score", "new_state"]
+__all__ = ["Problem", "State", "clear", "join", "leave", "log_score", "new_state", "sum_of_stagings"]
 
 BASE = 2.0**128
 INVERSE = 2.0**-128
@@ -155,15 +155,17 @@ def _lost(rest, rest_e, total, total_e):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def log_score(problem, i, state, row, v, sign):
-    """Log local order score of target i with the level in `row`, if candidate v joins (sign 1) or leaves (-1) it."""
+def sum_of_stagings(problem, i, state, row, v, sign, m):
+    """Sum over the stagings of the level in `row`, if candidate v joins (sign 1) or leaves (-1) it.
+
+    Of target i, relative to the whole level, with the prior's weights in a level of `m` variables.
+    """
     pair, pair_e, root, root_e = problem.pair, problem.pair_e, problem.root, problem.root_e
     members, sums, sums_e, full, full_e = state.members, state.sums, state.sums_e, state.full, state.full_e
     columns, cards, kinds = problem.columns, problem.cards, problem.kind
     stop_weights, split_weights = problem.stop_weight, problem.split_weight
     beta, size, d, wide = problem.beta, state.size[row], problem.width, members.shape[1]
     of_v, of_row = (i * wide + v) * wide, row * wide
-    m = size + sign
     both = problem.both[m]
     total, total_e = problem.whole[m], np.int64(0)
     nothing = np.int64(-1)
@@ -241,13 +243,20 @@ def log_score(problem, i, state, row, v, sign):
                 value, value_e = _plus(value, value_e, both * twice, twice_e)
             value, value_e = _normal(value * root[i, k], value_e + root_e[i, k])
             total, total_e = _plus(total, total_e, value, value_e)
+    return total, total_e
 
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def log_score(problem, i, state, row, v, sign):
+    """Log local order score of target i with the level in `row`, if candidate v joins (sign 1) or leaves (-1) it."""
+    m = state.size[row] + sign
+    total, total_e = sum_of_stagings(problem, i, state, row, v, sign, m)
     # The prior's sum over all stagings of the level.
     norm, norm_e = problem.whole[m], np.int64(0)
-    if beta > 0 and m > 0:
-        if beta >= 2:
-            norm += m * (m - 1) * both
-        moving = kinds[columns[i, v]] if sign != 0 else -1
+    if problem.beta > 0 and m > 0:
+        if problem.beta >= 2:
+            norm += m * (m - 1) * problem.both[m]
+        moving = problem.kind[problem.columns[i, v]] if sign != 0 else -1
         for kind in range(problem.norm.shape[1]):
             number = state.kinds[row, kind] + (sign if kind == moving else 0)
             if number > 0:

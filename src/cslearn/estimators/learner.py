@@ -40,7 +40,6 @@ from cslearn.orders import (
     Chain,
     Checkpoint,
     ExactOrders,
-    OrderPosterior,
     Progress,
     SubsetScores,
     adapted_prior_of_scores,
@@ -421,10 +420,10 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         posterior, self.interrupted_ = search_by_chains(
             scores,
             problem,
+            auto=self.n_iter == "auto",
             settings=settings,
             n_chains=self.n_chains,
             n_iter=None if self.n_iter == "auto" else self.n_iter,
-            until=partial(_agree, names) if self.n_iter == "auto" else None,
             max_iter=self.max_iter,
             burn_in=self.burn_in,
             thin=self.thin,
@@ -541,10 +540,6 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
                 ConvergenceWarning,
                 stacklevel=3,
             )
-
-
-def _agree(variables: tuple[str, ...], chains: list[Chain]) -> bool:
-    return OrderPosterior(variables, chains).converged
 
 
 def _check_size(table: Table) -> None:

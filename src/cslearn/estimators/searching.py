@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from cslearn.errors import LimitError
 from cslearn.estimators.deep import check_fit
 from cslearn.orders import (
+    Chain,
     ExactOrders,
     SubsetScores,
     adapted_prior,
@@ -19,8 +20,10 @@ from cslearn.orders import (
     sample_chains,
     with_prior,
 )
+from cslearn.orders.problem import are_looked_up
 from cslearn.orders.subsets import memory_of_subsets
 from cslearn.posterior import CStreePosterior
+from cslearn.posterior.levels import Levels
 from cslearn.scores import Scores
 
 __all__ = ["affordable", "chain_problem", "exact_memory", "search_by_chains", "search_exactly", "with_adapted_prior"]
@@ -29,8 +32,7 @@ __all__ = ["affordable", "chain_problem", "exact_memory", "search_by_chains", "s
 AUTO_EXACT = 11
 AUTO_MEMORY = 1 << 28
 MOST_EXACT = 22
-# Local scores are looked up if no variable has more candidates: cheaper than to sum them up at every move.
-MOST_LOOKED_UP = 14
+# If local scores are looked up, of which a move takes a microsecond.
 LOOKED_UP_MOVES = 160_000
 LOOKED_UP_DRAWS = 5000
 
@@ -74,19 +76,15 @@ def search_exactly(
 
 def chain_problem(scores: Scores, before: NDArray[np.bool_]) -> Any:
     """Return what chains work on: scores that are looked up if the candidate sets are small, otherwise summed up."""
-    if _are_looked_up(scores):
+    if are_looked_up(scores):
         check_fit(scores)
         return lookup_problem(SubsetScores(scores), before)
     return order_problem(scores, before)
 
 
-def _are_looked_up(scores: Scores) -> bool:
-    return max(scores.betas) > 2 or max(map(len, scores.candidates)) <= MOST_LOOKED_UP
-
-
 def with_adapted_prior(scores: Scores, problem: Any, order: NDArray[np.int64]) -> tuple[Scores, Any]:
     """Return scores and problem with the tree prior that suits an order."""
-    if _are_looked_up(scores):
+    if are_looked_up(scores):
         prior = adapted_prior_of_scores(scores, [scores.table.variables[i] for i in order])
         scores = scores.with_prior(prior)
         return scores, lookup_problem(SubsetScores(scores), problem.before)
@@ -95,15 +93,25 @@ def with_adapted_prior(scores: Scores, problem: Any, order: NDArray[np.int64]) -
 
 
 def search_by_chains(
-    scores: Scores, problem: Any, *, settings: dict[str, Any], **options: Any
+    scores: Scores, problem: Any, *, auto: bool, settings: dict[str, Any], **options: Any
 ) -> tuple[CStreePosterior, bool]:
-    """Return the posterior by chains, and whether an interrupt ended them early."""
-    if _are_looked_up(scores) and options.get("until") is not None:
-        # These moves take a microsecond: enough of them that edge probabilities are right to two digits.
+    """Return the posterior by chains, and whether an interrupt ended them early.
+
+    With `auto` the chains go on until they agree; the rest is for :func:`cslearn.orders.sample_chains`.
+    """
+    levels = Levels(scores)
+
+    def posterior(chains: list[Chain]) -> CStreePosterior:
+        return CStreePosterior(scores.table.variables, chains, settings, scores=scores, levels=levels)
+
+    if auto:
+        options["until"] = lambda chains: posterior(chains).converged
+    if auto and are_looked_up(scores):
+        # Enough moves that edge probabilities are right to two digits.
         longest = options.get("max_iter") or 10 * LOOKED_UP_MOVES
         options["n_iter"] = min(LOOKED_UP_MOVES, longest)
         options["max_iter"] = longest
         if options.get("thin") is None:
             options["thin"] = max(1, options["n_iter"] // LOOKED_UP_DRAWS)
     chains, interrupted = sample_chains(problem, **options)
-    return CStreePosterior(scores.table.variables, chains, settings, scores=scores), interrupted
+    return posterior(chains), interrupted

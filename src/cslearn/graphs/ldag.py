@@ -29,14 +29,14 @@ from math import prod
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-import networkx as nx
-
 from cslearn.errors import InputError, LimitError
 from cslearn.graphs.patterns import hole, smallest_cover
 from cslearn.graphs.relations import CSIRelation, label_relations
 from cslearn.stagings import Context
 
 if TYPE_CHECKING:
+    import networkx as nx
+
     from cslearn.cstree import CStree
     from cslearn.plots._figure import Picture
 
@@ -83,6 +83,8 @@ class LDAG:
         *,
         states: Mapping[str, Sequence[Any]],
     ) -> None:
+        import networkx as nx
+
         self.states: Mapping[str, tuple[Any, ...]] = MappingProxyType({v: tuple(s) for v, s in states.items()})
         unknown = [v for v in graph if v not in self.states]
         if unknown:
@@ -209,6 +211,8 @@ class LDAG:
         >>> graph.edges["exposed", "carrier"]
         {}
         """
+        import networkx as nx
+
         graph = nx.DiGraph()
         for v in self.graph:
             graph.add_node(v, states=list(self.states[v]))

@@ -35,7 +35,6 @@ from itertools import combinations, product
 from math import comb, prod
 from typing import TYPE_CHECKING, Any
 
-import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
@@ -45,6 +44,8 @@ from cslearn.graphs.relations import CSIRelation
 from cslearn.stagings import Context
 
 if TYPE_CHECKING:
+    import networkx as nx
+
     from cslearn.cstree import CStree
     from cslearn.plots._figure import Picture
 
@@ -58,7 +59,7 @@ Bools = NDArray[np.bool_]
 Codes = frozenset[tuple[int, int]]
 
 
-class MinimalContexts(Mapping[Context, nx.DiGraph]):
+class MinimalContexts(Mapping[Context, "nx.DiGraph"]):
     """The minimal contexts of a CStree, each with its graph; made by :meth:`cslearn.CStree.minimal_contexts`.
 
     Examples
@@ -289,6 +290,8 @@ def _is_minimal(relations: PairwiseRelations, mask: int, members: list[int], con
 
 
 def _context_graph(tree: CStree, relations: PairwiseRelations, context: dict[int, int]) -> nx.DiGraph:
+    import networkx as nx
+
     fixed = sum(1 << k for k in context)
     outside = {relations.variables[k] for k in context}
     graph = nx.DiGraph()

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -32,7 +32,7 @@ from cslearn.errors import InputError
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Verdict", "diagnose", "effective_sample_size", "r_hat"]
+__all__ = ["Quantities", "Verdict", "diagnose", "effective_sample_size", "r_hat"]
 
 Floats = NDArray[np.float64]
 
@@ -40,6 +40,17 @@ Floats = NDArray[np.float64]
 MAX_R_HAT = 1.01
 MAX_R_HAT_OF_MANY = 1.05
 MIN_ESS_OF_A_CHAIN = 100
+
+
+class Quantities(NamedTuple):
+    """What is diagnosed: quantities of one kind, and their draws, of shape (chains, draws, quantities).
+
+    The kind is ``"score"``, ``"precedence"`` or ``"edge"``.
+    """
+
+    kind: str
+    names: list[str]
+    draws: NDArray[Any]
 
 
 def r_hat(draws: ArrayLike) -> float | Floats:
@@ -180,29 +191,24 @@ def _plain_size(z: Floats) -> Floats:
     return np.where(constant, np.nan, size)
 
 
-def diagnose(quantities: Iterable[tuple[list[str], NDArray[Any]]]) -> pd.DataFrame:
-    """Return a frame with the columns ``quantity``, ``mean``, ``r_hat`` and ``ess``.
+def diagnose(blocks: Iterable[Quantities]) -> pd.DataFrame:
+    """Return a frame with the columns ``kind``, ``quantity``, ``mean``, ``r_hat`` and ``ess``.
 
-    Parameters
-    ----------
-    quantities : iterable of (names, draws)
-        A block of quantities each: their names and their draws, of shape (chains, draws, quantities). Blocks are taken
-        one after the other, so they need not be in memory all at once.
+    Blocks are taken one after the other, so they need not be in memory all at once.
     """
     import pandas as pd
 
-    blocks = [
-        pd.DataFrame(
-            {
-                "quantity": names,
-                "mean": draws.mean(axis=(0, 1)),
-                "r_hat": r_hat(draws),
-                "ess": effective_sample_size(draws),
-            }
-        )
-        for names, draws in quantities
-    ]
-    return pd.concat(blocks, ignore_index=True)
+    frames = []
+    for kind, names, draws in blocks:
+        # What never varies has neither figure, and takes no time.
+        varies = (draws != draws[:1, :1]).any(axis=(0, 1))
+        figures = np.full((2, len(names)), np.nan)
+        if varies.any():
+            moving = draws[:, :, varies]
+            figures[:, varies] = r_hat(moving), effective_sample_size(moving)
+        columns = {"kind": kind, "quantity": names, "mean": draws.mean(axis=(0, 1))}
+        frames.append(pd.DataFrame({**columns, "r_hat": figures[0], "ess": figures[1]}))
+    return pd.concat([frame for frame in frames if len(frame)], ignore_index=True)
 
 
 @dataclass(frozen=True)
@@ -212,9 +218,10 @@ class Verdict:
     Attributes
     ----------
     converged : bool
-        Whether there is no reason to doubt the draws: R-hat of the first quantity, the log score, is at most 1.01, that
-        of the others, of which the largest of many is looked at, at most 1.05, and every effective sample size is at
-        least 100 for each chain. What never varies in any chain is no reason for doubt.
+        Whether there is no reason to doubt the draws: R-hat of the log score is at most 1.01, that of the others, of
+        which the largest of many is looked at, at most 1.05, and every effective sample size is at least 100 for each
+        chain, but for edges, for which some of the draws are looked at. What never varies in any chain is no reason
+        for doubt.
     r_hat, ess : float
         The largest R-hat and the smallest effective sample size; not a number if nothing varies.
     reason : str
@@ -232,10 +239,11 @@ class Verdict:
         if n_draws < 4:
             return cls(False, np.nan, np.nan, f"there are only {n_draws} draws of each chain")
         found = diagnostics["r_hat"].to_numpy()
-        limits = np.where(np.arange(len(found)) == 0, MAX_R_HAT, MAX_R_HAT_OF_MANY)
+        limits = np.where(diagnostics["kind"] == "score", MAX_R_HAT, MAX_R_HAT_OF_MANY)
         excess = np.where(np.isnan(found), -np.inf, found - limits)
         worst, wanted = int(excess.argmax()), MIN_ESS_OF_A_CHAIN * n_chains
-        sizes = diagnostics["ess"].fillna(np.inf).to_numpy()
+        judged = diagnostics["ess"].where(diagnostics["kind"] != "edge")
+        sizes = judged.fillna(np.inf).to_numpy()
         fewest = int(sizes.argmin())
         reasons = []
         if excess[worst] > 0:
@@ -248,5 +256,5 @@ class Verdict:
                 f"the effective sample size of {diagnostics['quantity'][fewest]!r} is {sizes[fewest]:.0f} and should be"
                 f" at least {wanted}"
             )
-        largest, smallest = diagnostics["r_hat"].max(), diagnostics["ess"].min()
+        largest, smallest = diagnostics["r_hat"].max(), judged.min()
         return cls(not reasons, float(largest), float(smallest), "; ".join(reasons))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from cslearn.errors import FileError, MissingExtraError
 from cslearn.orders.chains import Chain
-from cslearn.orders.diagnostics import Verdict, diagnose
+from cslearn.orders.diagnostics import Quantities, Verdict, diagnose
 from cslearn.orders.files import read_arrays, write_arrays
 
 if TYPE_CHECKING:
@@ -107,8 +107,10 @@ class OrderPosterior:
         -------
         DataFrame
             A row for the log order score and one for each pair of variables, whether the first comes before the second
-            (at most 5000 pairs, taken at random but always the same), with the columns ``quantity``, ``mean``,
-            ``r_hat`` and ``ess``; see :func:`cslearn.orders.r_hat` and :func:`cslearn.orders.effective_sample_size`.
+            (at most 5000 pairs, taken at random but always the same), with the columns ``kind``, ``quantity``,
+            ``mean``, ``r_hat`` and ``ess``. With the scores at hand, as after a fit, a row follows for each edge whose
+            probability given the order varies from draw to draw, unless there are too many variables for that. See
+            :func:`cslearn.orders.r_hat` and :func:`cslearn.orders.effective_sample_size`.
             Both are not a number for what is the same in all draws.
 
         Examples
@@ -121,23 +123,30 @@ class OrderPosterior:
         >>> posterior.converged
         True
         """
-        return diagnose(self._indicators())
+        return diagnose(self._quantities())
 
     @cached_property
     def verdict(self) -> Verdict:
         """What the diagnostics say, in a sentence."""
-        return Verdict.of(self.diagnostics(), len(self.chains), min(len(chain.orders) for chain in self.chains))
+        return self._verdict()
 
     @property
     def converged(self) -> bool:
         """Whether the diagnostics give no reason to doubt the draws."""
         return self.verdict.converged
 
-    def _indicators(self) -> Iterator[tuple[list[str], NDArray[Any]]]:
-        """Give the quantities that are diagnosed, with their draws of shape (chains, draws, quantities)."""
+    def _verdict(self) -> Verdict:
+        return self._judge(self._quantities())
+
+    def _judge(self, blocks: Iterable[Quantities]) -> Verdict:
+        n_draws = min(len(chain.orders) for chain in self.chains)
+        return Verdict.of(diagnose(blocks), len(self.chains), n_draws)
+
+    def _quantities(self) -> Iterator[Quantities]:
+        """Give the quantities that are diagnosed."""
         log_scores, positions = self._stacked()
         # Orders of equal score differ by rounding errors, which ranks would blow up.
-        yield ["log score"], np.round(log_scores[:, :, None], SCORE_DECIMALS)
+        yield Quantities("score", ["log score"], np.round(log_scores[:, :, None], SCORE_DECIMALS))
         first, second = np.triu_indices(len(self.variables), 1)
         if len(first) > MAX_PAIRS:
             chosen = np.sort(np.random.default_rng(0).choice(len(first), MAX_PAIRS, replace=False))
@@ -145,7 +154,7 @@ class OrderPosterior:
         for begin in range(0, len(first), PAIRS_AT_ONCE):
             a, b = first[begin : begin + PAIRS_AT_ONCE], second[begin : begin + PAIRS_AT_ONCE]
             names = [f"{self.variables[i]} before {self.variables[j]}" for i, j in zip(a, b, strict=True)]
-            yield names, positions[:, :, a] < positions[:, :, b]
+            yield Quantities("precedence", names, positions[:, :, a] < positions[:, :, b])
 
     def _stacked(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """Return log scores and places of the variables by chain and draw.

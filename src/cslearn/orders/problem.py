@@ -14,12 +14,20 @@ from cslearn.orders.subsets import SubsetScores
 from cslearn.priors import Prior
 from cslearn.scores import Scores
 
-__all__ = ["lookup_problem", "order_problem", "with_prior"]
+__all__ = ["are_looked_up", "lookup_problem", "order_problem", "with_prior"]
 
 Floats = NDArray[np.float64]
 
+# Up to this many candidates local scores are looked up by subsets of these.
+MOST_LOOKED_UP = 14
+
 # The parts of a problem that `_prior_weights` gives.
 WEIGHTS = ("stop_weight", "split_weight", "whole", "both", "norm", "norm_e")
+
+
+def are_looked_up(scores: Scores) -> bool:
+    """Tell whether local scores are looked up by subsets of the candidates, not summed up for each level anew."""
+    return max(scores.betas) > 2 or max(map(len, scores.candidates)) <= MOST_LOOKED_UP
 
 
 def order_problem(scores: Scores, before: NDArray[np.bool_] | None = None) -> Any:

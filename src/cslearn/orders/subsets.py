@@ -82,12 +82,6 @@ class SubsetScores:
         with ThreadPoolExecutor(n_threads(self.scores.n_jobs)) as pool:
             return tuple(pool.map(lambda i: function(_Work(self.scores, i)), range(self.p)))
 
-    def unused(self, i: int, subset: int) -> Floats:
-        """Return for each candidate in a level the probability that it is in no context of variable `i`."""
-        members = [k for k in range(len(self.scores.candidates[i])) if subset >> k & 1]
-        total = self.sums[i][subset]
-        return np.exp([self.without[i][subset & ~(1 << k)] - total for k in members])
-
 
 class _Work:
     """The tables of one variable."""

@@ -7,13 +7,18 @@ over, not draws of stagings.
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import prod
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cslearn._numerics import n_threads
 from cslearn.orders import ExactOrders, SubsetScores
+from cslearn.orders.problem import are_looked_up, order_problem
 from cslearn.scores import Scores
 from cslearn.stagings.level import LevelWeights
 
@@ -56,31 +61,69 @@ class Levels:
     Parameters
     ----------
     scores : Scores
-    subsets : SubsetScores, optional
-        Sums by subsets of the candidates, where these are few.
     """
 
     scores: Scores
-    subsets: SubsetScores | None = None
     _stages: dict[tuple[int, Level], dict[tuple[int, ...], Floats]] = field(default_factory=dict, repr=False)
-    _used: dict[tuple[int, Level], Floats] = field(default_factory=dict, repr=False)
     _means: dict[tuple[int, tuple[int, ...]], Floats] = field(default_factory=dict, repr=False)
+
+    @property
+    def cost_of_edges(self) -> int:
+        """About how many operations :meth:`edges` takes for an order."""
+        if are_looked_up(self.scores):
+            return 10 * sum(map(len, self.scores.candidates))
+        return max(self.scores.table.cards) * sum(len(own) ** 2 for own in self.scores.candidates) // 3
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A copy elsewhere computes what it needs.
+        return Levels, (self.scores,)
+
+    @cached_property
+    def _subsets(self) -> SubsetScores:
+        return SubsetScores(self.scores)
+
+    @cached_property
+    def _problem(self) -> Any:
+        return order_problem(self.scores)
 
     def weights(self, i: int, level: Level) -> LevelWeights:
         """Return the weights of the stagings of a variable."""
         return self.scores.level_weights(i, np.array(level, dtype=np.intp))
 
-    def used(self, i: int, level: Level) -> Floats:
-        """Return for each column of the data the probability that it is a context variable of variable `i`."""
-        if (i, level) not in self._used:
-            found = np.zeros(self.scores.table.p)
-            if self.subsets is None:
-                unused = self.weights(i, level).unused_probabilities()
-            else:
-                unused = self.subsets.unused(i, sum(1 << k for k in level))
-            found[self.scores.candidates[i][list(level)]] = 1 - unused
-            self._used[i, level] = found
-        return self._used[i, level]
+    def edges(self, orders: NDArray[np.integer]) -> Floats:
+        """Return how probable each context variable is given each of some orders, shape (orders, p, p).
+
+        From the row to the column. O(p m^2 d) for an order if there are m candidates, and O(p m) if these are few.
+        """
+        p = self.scores.table.p
+        found = np.zeros((len(orders), p, p))
+        if are_looked_up(self.scores):
+            positions = np.argsort(orders, axis=1)
+            for i, candidates in enumerate(self.scores.candidates):
+                before = positions[:, candidates] < positions[:, [i]]
+                bits = 1 << np.arange(len(candidates))
+                subset = before @ bits
+                total = self._subsets.sums[i][subset]
+                for k, column in enumerate(candidates):
+                    there = np.flatnonzero(before[:, k])
+                    rest = self._subsets.without[i][subset[there] ^ bits[k]]
+                    found[there, column, i] = np.maximum(0.0, -np.expm1(rest - total[there]))
+            return found
+
+        from cslearn._kernels.edges import edges_of_orders
+        from cslearn._kernels.levels import new_state
+
+        problem, size = self._problem, n_threads(self.scores.n_jobs)
+        parts = [part for part in np.array_split(np.arange(len(orders)), size) if len(part)]
+
+        def fill(part: NDArray[np.intp]) -> None:
+            some = slice(part[0], part[-1] + 1)
+            state = new_state(problem)  # type: ignore[no-untyped-call]
+            edges_of_orders(problem, state, orders[some].astype(np.int64), found[some])
+
+        with ThreadPoolExecutor(len(parts)) as pool:
+            list(pool.map(fill, parts))
+        return found
 
     def stages(self, i: int, level: Level) -> dict[tuple[int, ...], Floats]:
         """Return the probability of each context to be a stage of variable `i`, by columns of the data."""

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import lgamma, log
 from typing import TYPE_CHECKING, Any, Literal
 
-import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
@@ -19,12 +18,15 @@ from cslearn.cstree import CStree
 from cslearn.data import Table, as_table
 from cslearn.errors import InputError
 from cslearn.graphs import CSIRelation
-from cslearn.orders import Chain, ExactOrders, OrderPosterior, SubsetScores
+from cslearn.orders import Chain, ExactOrders, OrderPosterior
+from cslearn.orders.diagnostics import Quantities, Verdict
+from cslearn.orders.problem import are_looked_up
 from cslearn.posterior.levels import Level, Levels, draw_levels, exact_levels
 from cslearn.scores import Scores
 from cslearn.stagings import Context, Staging
 
 if TYPE_CHECKING:
+    import networkx as nx
     import pandas as pd
 
     from cslearn.plots._figure import Picture
@@ -35,7 +37,15 @@ Floats = NDArray[np.float64]
 
 # Orders that closed forms are averaged over, unless more or fewer are asked for.
 N_ORDERS = 200
-FEW_CANDIDATES = 14
+# Operations that the edge probabilities of drawn orders may take.
+EDGE_WORK = 6 * 10**7
+# Numbers that are kept at once.
+EDGE_MEMORY = 2**25
+# Edges that are diagnosed: those whose probability varies by this much from order to order, of these not more than so
+# many, and none if that is too much work for so many draws of each chain; more than so many are not looked at.
+LEAST_SPREAD = 0.01
+MAX_EDGES = 5000
+LEAST_DRAWS, MOST_DRAWS = 200, 500
 EXACT_DRAWS = 2000
 # Levels up to which predictions are averaged over all orders.
 EXACT_LEVELS = 2500
@@ -57,6 +67,8 @@ class CStreePosterior(OrderPosterior):
         The scores of the data.
     exact : ExactOrders, optional
         The posterior over all orders; the chains are then independent draws from it.
+    levels : Levels, optional
+        What was computed of these scores before.
 
     Examples
     --------
@@ -72,6 +84,7 @@ class CStreePosterior(OrderPosterior):
 
     scores: Scores | None = field(default=None, kw_only=True)
     exact: ExactOrders | None = field(default=None, kw_only=True)
+    levels: Levels | None = field(default=None, kw_only=True)
 
     @classmethod
     def of_exact(
@@ -111,17 +124,16 @@ class CStreePosterior(OrderPosterior):
 
     @cached_property
     def _levels(self) -> Levels:
-        few = max(map(len, self._scores.candidates)) <= FEW_CANDIDATES
-        return Levels(self._scores, SubsetScores(self._scores) if few else None)
+        return Levels(self._scores) if self.levels is None else self.levels
 
     def _probable_levels(self, i: int, n_orders: int | None) -> dict[Level, float]:
         """Return the levels of a variable with their probabilities."""
         if self.exact is not None:
             return exact_levels(self.exact, i)
         if n_orders is None:
-            # Edges and stages take less time than predictions, and few candidates make few levels: then all draws.
-            few = max(map(len, self._scores.candidates)) <= FEW_CANDIDATES
-            n_orders = len(self.orders) if few else max(20_000 // len(self.variables), N_ORDERS // 4)
+            # Stages take less time than predictions, and few candidates make few levels: then all draws.
+            fewer = max(20_000 // len(self.variables), N_ORDERS // 4)
+            n_orders = len(self.orders) if are_looked_up(self._scores) else fewer
         drawn = Counter(self._drawn_levels(n_orders)[i])
         total = sum(drawn.values())
         return {level: number / total for level, number in drawn.items()}
@@ -152,33 +164,60 @@ class CStreePosterior(OrderPosterior):
             True: that the variable of the row is a context variable, in at least one stage, of that of the column.
             False: that one of the two is a context variable of the other.
         n_orders : int, optional
-            Orders to average over; not needed after an exact search.
+            Orders to average over, by default all that were drawn or as many as take about a second; not needed after
+            an exact search.
 
         Returns
         -------
         DataFrame
             With the variables as index (from) and columns (to).
         """
-        found = np.zeros((len(self.variables),) * 2)
         if self.exact is not None:
             found = self.exact.context_probabilities
         else:
-            for i in range(len(self.variables)):
-                for level, probability in self._probable_levels(i, n_orders).items():
-                    found[:, i] += probability * self._levels.used(i, level)
+            p = len(self.variables)
+            orders = self._some_orders(EDGE_WORK // self._levels.cost_of_edges + 1 if n_orders is None else n_orders)
+            parts = np.array_split(orders, len(orders) * p**2 // EDGE_MEMORY + 1)
+            found = sum((self._levels.edges(part).sum(axis=0) for part in parts), np.zeros((p, p))) / len(orders)
         return self._frame(found if directed else found + found.T)
 
     def edge_draws(self, n_orders: int | None = None) -> Floats:
         """Return the edge probabilities given each of the drawn orders, shape (orders, p, p), from row to column."""
-        levels = self._drawn_levels(n_orders)
-        columns = [[self._levels.used(i, level) for level in levels[i]] for i in range(len(self.variables))]
-        return np.moveaxis(np.array(columns), 0, 2)
+        return self._levels.edges(self._some_orders(n_orders))
+
+    def _quantities(self) -> Iterator[Quantities]:
+        yield from super()._quantities()
+        yield from self._edge_quantities()
+
+    def _verdict(self) -> Verdict:
+        # Edges take longer: they are looked at if the orders give no reason for doubt.
+        of_orders = self._judge(super()._quantities())
+        return self._judge(self._quantities()) if of_orders.converged else of_orders
+
+    def _edge_quantities(self) -> Iterator[Quantities]:
+        if self.scores is None or self.exact is not None:
+            return
+        n, p = min(len(chain.orders) for chain in self.chains), len(self.variables)
+        most = min(EDGE_WORK // self._levels.cost_of_edges, EDGE_MEMORY // p**2) // len(self.chains)
+        if most < min(n, LEAST_DRAWS):
+            return
+        some = np.unique(np.linspace(0, n - 1, min(n, most, MOST_DRAWS)).astype(int)) - n
+        orders = np.concatenate([chain.orders[some] for chain in self.chains])
+        # Two digits of each probability: further ones would only be rounding errors for the ranks.
+        draws = self._levels.edges(orders).round(2).reshape(len(self.chains), len(some), p * p)
+        spread = draws.std(axis=(0, 1))
+        chosen = np.sort(np.argsort(-spread, kind="stable")[:MAX_EDGES])
+        chosen = chosen[spread[chosen] >= LEAST_SPREAD]
+        names = [f"{self.variables[k // p]} -> {self.variables[k % p]}" for k in chosen]
+        yield Quantities("edge", names, draws[:, :, chosen])
 
     def graph(self, threshold: float = 0.5, *, n_orders: int | None = None) -> nx.DiGraph:
         """Return the graph of the edges that are more probable than a threshold.
 
         Above one half no edge stands in both directions; a longer cycle is possible, though hardly met.
         """
+        import networkx as nx
+
         if not 0 <= threshold < 1:
             raise InputError(f"the threshold is a probability below 1, not {threshold!r}")
         values = self.edge_probabilities(n_orders=n_orders).to_numpy()
@@ -497,6 +536,8 @@ class CStreePosterior(OrderPosterior):
 
     def _expected_distance(self, tree: CStree, chances: Floats) -> float:
         """Return the expected number of directed edges in which the DAG of a CStree differs from the truth's."""
+        import networkx as nx
+
         has = nx.to_numpy_array(tree.to_dag(), nodelist=list(self.variables)) > 0
         return float(np.where(has, 1 - chances, chances).sum())
 

@@ -441,3 +441,37 @@ def test_seconds_are_recorded_but_not_compared(table):
     result = candidate_sets(table)
     assert 0 <= result.seconds < 60
     assert CandidateSets(result.sets, {}, "all", result.seconds + 1) == result
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_score_of_grasp_is_that_of_causal_learn(seed):
+    from causallearn.score.LocalScoreFunction import local_score_BDeu
+
+    from cslearn.candidates.phase1 import LocalBDeu
+
+    rng = np.random.default_rng(seed)
+    codes = np.column_stack([rng.integers(0, card, 60) for card in (2, 3, 4, 2, 5, 2, 3)])
+    codes[:, 2] *= 2  # codes without rows in between
+    score = LocalBDeu(codes)
+    score._LARGEST = (1 << 16, 6)[seed % 2]  # so that rows are numbered anew on the way
+    for _ in range(40):
+        i, *parents = map(int, rng.permutation(7)[: rng.integers(1, 7)])
+        assert score(codes, i, parents) == pytest.approx(local_score_BDeu(codes, i, parents), rel=1e-12)
+    wrong = codes.copy()
+    wrong[:30, 0] = 0
+    assert LocalBDeu(wrong)(wrong, 0, [1]) != pytest.approx(score(codes, 0, [1]))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_grasp_finds_the_graph_that_it_finds_with_its_own_score(seed, monkeypatch):
+    from causallearn.search.PermutationBased import GRaSP
+
+    from cslearn import random_cstree
+    from cslearn.candidates import phase1
+
+    table = random_cstree([2, 3, 2, 2, 3], random_state=seed).sample_table(400, random_state=seed)
+    before = GRaSP.local_score_BDeu
+    found = phase1.estimate_candidates(table, "grasp")
+    assert GRaSP.local_score_BDeu is before
+    monkeypatch.setattr(phase1, "LocalBDeu", lambda codes: before)
+    assert phase1.estimate_candidates(table, "grasp") == found

@@ -1,4 +1,13 @@
-"""Candidate sets from a graph that PC or GRaSP of the package causal-learn estimates (step 1 of CSlearn)."""
+"""Candidate sets from a graph that PC or GRaSP of the package causal-learn estimates (step 1 of CSlearn).
+
+GRaSP spends nearly all of its time in the BDeu score of a variable and its parents,
+
+    sum over parents' states j of  log G(a/q) - log G(a/q + N_j)
+      + sum over states k of  log G(a/(q r) + N_jk) - log G(a/(q r)),        G the gamma function, a = 1,
+
+where q and r are the numbers of states of the parents and of the variable. causal-learn counts with a data frame for each
+of them; :class:`LocalBDeu` counts with one pass over the codes and gives the same numbers a hundred times sooner.
+"""
 
 from __future__ import annotations
 
@@ -96,8 +105,80 @@ def _estimate(codes: NDArray[np.int64], method: str, level: float, random_state:
     if method == "pc":
         graph = pc(codes, level, "gsq", verbose=False, show_progress=False).G
     else:
-        graph = grasp(codes, "local_score_BDeu", verbose=False)  # returns the CPDAG, not the DAG it found
+        with _score_of_grasp(LocalBDeu(codes)):
+            graph = grasp(codes, "local_score_BDeu", verbose=False)  # returns the CPDAG, not the DAG it found
     return np.asarray(graph.graph)
+
+
+class LocalBDeu:
+    """The BDeu score of a variable and its parents as causal-learn defines it, counted faster.
+
+    Parameters
+    ----------
+    codes : array of int, shape (n, p)
+        Codes from 0. The states of a variable are those that occur, as in causal-learn.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cslearn.candidates.phase1 import LocalBDeu
+    >>> codes = np.array([[0, 0, 0], [1, 1, 0], [0, 0, 1], [1, 1, 1]])
+    >>> score = LocalBDeu(codes)
+    >>> score(codes, 1, [0]) > score(codes, 1, [2])
+    True
+    """
+
+    __name__ = "local_score_BDeu"  # causal-learn asks for it
+    _LARGEST = 1 << 16
+
+    def __init__(self, codes: NDArray[np.int64]) -> None:
+        unique = [np.unique(column, return_inverse=True) for column in codes.T]
+        self.columns = [inverse.reshape(-1).astype(np.int64) for _, inverse in unique]
+        self.cards = [len(states) for states, _ in unique]
+        self.rows: tuple[tuple[int, ...], NDArray[np.int64], int] = ((), np.zeros(len(codes), np.int64), 1)
+
+    def __call__(self, data: Any, i: int, parents: list[int], parameters: Any = None) -> float:
+        """Return the score; `data` are those that the scores were made for, and `parameters` are not used."""
+        from scipy.special import gammaln
+
+        others, r = len(self.cards) - 1, self.cards[i]
+        q = float(np.prod([self.cards[k] for k in parents], dtype=float))
+        index, size = self._index(tuple(parents))
+        joint = np.bincount(index * r + self.columns[i], minlength=size * r).reshape(size, r)
+        margin = joint.sum(axis=1)
+        joint, margin = joint[joint > 0], margin[margin > 0]
+        prior = len(parents) * np.log(1 / others) + (others - len(parents)) * np.log(1 - 1 / others)
+        a, b = 1 / q, 1 / (q * r)
+        score = prior + len(margin) * gammaln(a) - gammaln(margin + a).sum()
+        return float(score + gammaln(joint + b).sum() - len(joint) * gammaln(b))
+
+    def _index(self, parents: tuple[int, ...]) -> tuple[NDArray[np.int64], int]:
+        """Return a number below a bound for each row, equal for rows that agree in the parents."""
+        if not parents:
+            return np.zeros(len(self.columns[0]), np.int64), 1
+        # GRaSP tries one more parent after the other: what the rest of them gives is kept.
+        rest, last = parents[:-1], parents[-1]
+        if self.rows[0] != rest:
+            self.rows = (rest, *self._index(rest))
+        _, index, size = self.rows
+        index, size = index * self.cards[last] + self.columns[last], size * self.cards[last]
+        if size > self._LARGEST:
+            index = np.unique(index, return_inverse=True)[1].reshape(-1).astype(np.int64)
+            size = int(index.max()) + 1
+        return index, size
+
+
+@contextmanager
+def _score_of_grasp(score: LocalBDeu) -> Iterator[None]:
+    """Let GRaSP take this score for its BDeu, as its random numbers from the global state: while it runs."""
+    from causallearn.search.PermutationBased import GRaSP
+
+    theirs = GRaSP.local_score_BDeu
+    GRaSP.local_score_BDeu = score
+    try:
+        yield
+    finally:
+        GRaSP.local_score_BDeu = theirs
 
 
 def _dependent_pair(pair: Table) -> bool:

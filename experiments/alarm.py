@@ -9,7 +9,7 @@ from cslearn.graphs import CSIRelation
 from cslearn.metrics import cpdag
 from cslearn.scores import Scores
 from cslearn.stagings import Context
-from experiments.common import arguments, compute, number, publish, save_figure, table
+from experiments.common import arguments, compute, cpu_timings, number, publish, save_figure, table
 
 SEED = 0
 METHODS = ("pc", "all")
@@ -45,7 +45,8 @@ def cell(task: dict[str, Any]) -> dict[str, Any]:
     """Learn from the data with candidates of one kind; for all variables, also look at the paper's relations."""
     data = load_alarm().head(task["rows"])
     CStreeLearner(candidates=task["method"], n_iter=20, random_state=0).fit(data.head(200))  # compiles
-    learner = CStreeLearner(candidates=task["method"], random_state=task["seed"]).fit(data)
+    with cpu_timings():
+        learner = CStreeLearner(candidates=task["method"], random_state=task["seed"]).fit(data)
     tree = learner.cstree_
     result = structure(tree) | {"seconds": sum(learner.timings_.values()), "log_score": learner.log_score_}
     result["candidates"] = max(learner.candidates_.sizes().values())
@@ -114,7 +115,7 @@ def main(argv: list[str] | None = None) -> None:
         [key, stated, *(number(found[m][key]) if key == "accuracy" else found[m][key] for m in METHODS)]
         for key, stated in zip(found["pc"], paper, strict=True)
     ]
-    rows_of_numbers.append(["seconds", "14.188", *(number(results[m]["seconds"], 1) for m in METHODS)])
+    rows_of_numbers.append(["CPU seconds", "14.188", *(number(results[m]["seconds"], 1) for m in METHODS)])
     best = results["all"]
     text = [
         f"Learned from {rows:,} rows of 37 variables. Edges are compared with the 46 of the network, direction"

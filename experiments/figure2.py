@@ -8,7 +8,7 @@ parameters from 10,000 rows.
 
 import math
 import shutil
-from time import perf_counter
+from time import process_time
 from typing import Any
 
 import networkx as nx
@@ -28,7 +28,7 @@ def cell(task: dict[str, Any]) -> dict[str, Any]:
     truth = random_cstree(p, random_state=seed)
     data = truth.sample_table(n, random_state=seed + 1000)
     result: dict[str, Any] = {}
-    begin = perf_counter()
+    begin = process_time()
     if task["method"] == "oracle":
         structures = {"": truth.with_parameters(None)}
     else:
@@ -38,7 +38,7 @@ def cell(task: dict[str, Any]) -> dict[str, Any]:
             dag = extension(learner.candidates_.sets)
             states = dict(zip(data.variables, data.states, strict=True))
             structures["dag "] = CStree.from_dag(dag, states=states)
-    result["seconds"] = perf_counter() - begin
+    result["seconds"] = process_time() - begin
     for name, structure in structures.items():
         for estimator in ESTIMATORS:
             fitted = structure.fit_parameters(data, estimator)

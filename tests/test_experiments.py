@@ -67,10 +67,8 @@ def options(folder, **changes):
 
 
 def square(task):
-    if task["x"] == 13:
-        import time
-
-        time.sleep(60)
+    while task["x"] == 13:  # for ever, and busy
+        pass
     return {"square": task["x"] ** 2}
 
 
@@ -107,9 +105,14 @@ def test_cells_of_other_settings_are_computed_again(tmp_path, monkeypatch):
 
 def test_processes_share_cells_and_slow_ones_are_given_up(tmp_path):
     tasks = [{"x": x} for x in (2, 13, 15)]
-    here = options(tmp_path, quick=False, jobs=1, limit=3.0)
+    here = options(tmp_path, quick=False, jobs=1, limit=1.0)
     results = common.compute("squares", square, tasks, here, lambda task, stopped: task["x"] > stopped["x"])
-    assert results == [{"square": 4}, {"stopped": 3.0}, {"stopped": 3.0}]
+    assert results == [{"square": 4}, {"stopped": 1.0}, {"stopped": 1.0}]
+    seen = []
+    common.compute("squares", lambda task: seen.append(task["x"]) or {}, tasks, options(tmp_path, limit=0.5))
+    assert seen == []  # half the time would not be enough either
+    common.compute("squares", lambda task: seen.append(task["x"]) or {}, tasks, options(tmp_path, limit=2.0))
+    assert seen == [13, 15]
 
 
 # ---------------------------------------------------------------- what the pages rest on

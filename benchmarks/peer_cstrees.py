@@ -73,6 +73,16 @@ def fit(data, candidates, iterations, clock):
     return tree
 
 
+def edges(tree):
+    """Return the edges of the DAG: a parent is a variable that the context of a stage names."""
+    found = []
+    for level, stages in tree.stages.items():
+        for stage in stages:
+            fixed = [j for j, states in enumerate(stage.list_repr) if not isinstance(states, set)]
+            found += [(tree.labels[j], tree.labels[level + 1]) for j in fixed]
+    return sorted(set(found))
+
+
 def main():
     train, test, candidates, iterations = sys.argv[1:]
     random.seed(0)
@@ -87,6 +97,7 @@ def main():
             with contextlib.redirect_stdout(io.StringIO()):
                 found = [float(tree.pmf_log(row, names)) for row in rows[names].values.tolist()]
             clock.result["log_prob"] = found
+        clock.result["edges"] = edges(tree)
     except Exception as error:
         clock.result["error"] = f"{type(error).__name__}: {error}"
     clock.report()

@@ -33,6 +33,9 @@ INSTALL = {
         ["pydot", "graphviz"],
     ],
     "pyagrum": [["pyagrum", "pandas"]],
+    "pgmpy": [["pgmpy==1.1.2"]],
+    "causal-learn": [["causal-learn==0.1.4.8"]],
+    "cegpy": [["cegpy==1.1.0"]],
 }
 
 
@@ -328,7 +331,7 @@ def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--envs", default=HERE.parent / ".venv-peers", help="where the peers' environments are kept")
     options = parser.parse_args(arguments)
-    pythons = {name: environment(options.envs, name) for name in INSTALL}
+    pythons = {name: environment(options.envs, name) for name in ("cstrees", "pyagrum")}
     versions = ", ".join(f"{name} {installed(python, name)}" for name, python in pythons.items() if python)
     warm_up()
     text = f"""\

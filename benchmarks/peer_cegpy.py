@@ -1,8 +1,8 @@
 """Run cegpy's agglomerative clustering of stages on a table of codes. Called by `experiments.learners`.
 
-Arguments: training file, file of rows to score. Both files have the cardinalities in the row after the names. Prints one
-line of JSON: the log-probability of each row to score, and the CPU seconds of clustering. The order of the variables is
-that of the columns. Paths without rows are told to cegpy, so that it does not rule them out.
+Arguments: training file, file of rows to score. Both files have the cardinalities in the row after the names.
+Prints one line of JSON: the log-probability of each row to score, and the CPU seconds of clustering. The order of
+the variables is that of the columns. Paths without rows are told to cegpy, so that it does not rule them out.
 """
 
 import contextlib

@@ -1,8 +1,8 @@
 """Ours next to other learners on the same data: random CStrees, Bayesian networks and real data.
 
-The others run in environments of their own, which are made on the first run (see `benchmarks.peers`). They learn a graph;
-its parameters are then estimated from the same rows by adding 1 or 0.1 to every cell, whichever predicts better on the
-rows held out, which is to their advantage. The authors' `cstrees` and cegpy estimate their own.
+The others run in environments of their own, which are made on the first run (see `benchmarks.peers`). They learn a
+graph; its parameters are then estimated from the same rows by adding 1 or 0.1 to every cell, whichever predicts better
+on the rows held out, which is to their advantage. The authors' `cstrees` and cegpy estimate their own.
 """
 
 import atexit
@@ -19,8 +19,8 @@ from typing import Any
 
 import networkx as nx
 import numpy as np
-
 from benchmarks.peers import HERE, call, environment, installed
+
 from cslearn import CStreeLearner, random_cstree
 from cslearn.data import Table, as_table, write_benchpress
 from cslearn.datasets import load_alarm, load_dataset, load_mushroom, load_network, load_sachs, true_edges
@@ -57,11 +57,9 @@ ENVIRONMENTS = ROOT / ".venv-peers"
 def data_of(task: dict[str, Any]) -> tuple[Table, Table, Any, Any]:
     """Return the rows to learn from, those held out, the true DAG and the true model; None where it is not known."""
     seed = task["seed"]
-    if task["kind"] in ("cstree", "network"):
-        if task["kind"] == "cstree":
-            truth = random_cstree(task["p"], random_state=seed)
-        else:
-            truth = load_network(task["name"])
+    if task["kind"] != "real":
+        drawn = task["kind"] == "cstree"
+        truth = random_cstree(task["p"], random_state=seed) if drawn else load_network(task["name"])
         train = truth.sample_table(task["n"], random_state=seed + 1000)
         test = truth.sample_table(N_TEST, random_state=seed + 2000)
         return train, test, truth.to_dag(), truth
@@ -314,8 +312,9 @@ def _page(found: dict[str, Any], sets: list[dict[str, Any]], learners: list[str]
         python = None if options.quick else python_of(home)
         versions.append(f"{home} {installed(python, home)}" if python else f"{home} (not installed)")
     text = [
-        f"Medians of {options.models} random models, samples or splits for each row; bold is best. *Ours* are the defaults of"
-        " `CStreeLearner`, *beta auto* lets stages have more than two context variables where that predicts better."
+        f"Medians of {options.models} random models, samples or splits for each row; bold is best. *Ours* are the"
+        " defaults of `CStreeLearner`, *beta auto* lets stages have more than two context variables where that"
+        " predicts better."
         f" The others: {', '.join(versions)}. They learn a graph from the rows; the graph's parameters are relative"
         " frequencies with 1 or 0.1 added to each cell, whichever predicts the rows held out better, which is to their"
         " advantage. `cstrees` (candidates from PC, 5,000 moves) and cegpy (agglomerative clustering of stages in the"
@@ -384,7 +383,9 @@ def _losses(groups: Any, learners: list[str], median: Any) -> list[str]:
             if lost > 0:
                 worse += 1
                 auto = value(best) - value("ours, beta auto")
-                label = f"CStree, p = {names[0]}, n = {names[1]}" if kind == "cstree" else ", n = ".join(map(str, names))
+                label = (
+                    f"CStree, p = {names[0]}, n = {names[1]}" if kind == "cstree" else ", n = ".join(map(str, names))
+                )
                 rows.append([label, TITLES[best], number(lost), number(auto) if auto > 0 else "best"])
         told.append(f"{worse} of {len(groups[kind])} {name}")
     if not others:

@@ -6,8 +6,9 @@ import random
 from argparse import Namespace
 
 import networkx as nx
+import numpy as np
 import pytest
-from experiments import alarm, common, figure2, figure3, mushroom, numbers, sachs
+from experiments import alarm, common, figure2, figure3, learners, mushroom, numbers, sachs
 
 from cslearn import random_cstree
 from cslearn.graphs import CSIRelation
@@ -22,7 +23,6 @@ def page(name, folder):
     return text
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("experiment", [figure2, figure3])
 def test_random_models(experiment, tmp_path):
     name = experiment.__name__.rpartition(".")[2]
@@ -30,6 +30,18 @@ def test_random_models(experiment, tmp_path):
     assert "1 random model" in page(name, tmp_path)
     records = [json.loads(line) for line in (tmp_path / f"results/{name}.jsonl").read_text().splitlines()]
     assert {record["task"]["method"] for record in records} >= {"pc", "grasp"}
+
+
+def test_other_learners(tmp_path):
+    learners.main(["--quick", "--output", str(tmp_path)])
+    text = page("learners", tmp_path)
+    assert "| 5 | 250 |" in text and "| titanic |" in text and "No other learner was run" in text
+
+
+@real
+def test_one_real_set(tmp_path):
+    sachs.main(["--quick", "--output", str(tmp_path)])
+    assert "114,561,216,000" in page("sachs", tmp_path)
 
 
 @pytest.mark.slow
@@ -148,3 +160,27 @@ def test_a_told_structure_is_drawn_as_it_was():
     again = alarm.ldag_of(told, tree.states)
     assert again == tree.to_ldag()
     assert all(str(CSIRelation.parse(r, tree.states)) == r for r in told["relations"])
+
+
+def test_parameters_of_a_graph_are_counts_with_something_added():
+    truth = random_cstree([2, 3, 2], random_state=1)
+    train, test = (truth.sample_table(n, random_state=seed) for seed, n in ((1, 50), (2, 20)))
+    dag = nx.DiGraph([("X1", "X2"), ("X3", "X2")])
+    found = learners.log_prob_of_dag(dag, train, test, 0.5)
+    rows = [tuple(map(int, row)) for row in train.codes]
+    for row, value in zip(test.codes, found, strict=True):
+        a, b, c = map(int, row)
+        pairs = [(sum(r[0] == a for r in rows), len(rows), 2), (sum(r[2] == c for r in rows), len(rows), 2)]
+        alike = [r for r in rows if (r[0], r[2]) == (a, c)]
+        pairs.append((sum(r[1] == b for r in alike), len(alike), 3))
+        expected = sum(np.log((n + 0.5) / (total + 0.5 * card)) for n, total, card in pairs)
+        assert value == pytest.approx(expected)
+
+
+def test_larger_data_of_the_same_kind_are_harder():
+    stopped = {"kind": "cstree", "p": 10, "n": 500, "seed": 1, "learner": "agrum_bic"}
+    assert learners.harder({**stopped, "seed": 2}, stopped)
+    assert learners.harder({**stopped, "p": 15, "n": 1000}, stopped)
+    assert not learners.harder({**stopped, "p": 15, "n": 250}, stopped)
+    assert not learners.harder({**stopped, "learner": "pgmpy_pc"}, stopped)
+    assert not learners.harder({"kind": "real", "name": "car", "seed": 1, "learner": "agrum_bic"}, stopped)

@@ -5,8 +5,8 @@ GRaSP spends nearly all of its time in the BDeu score of a variable and its pare
     sum over parents' states j of  log G(a/q) - log G(a/q + N_j)
       + sum over states k of  log G(a/(q r) + N_jk) - log G(a/(q r)),        G the gamma function, a = 1,
 
-where q and r are the numbers of states of the parents and of the variable. causal-learn counts with a data frame for each
-of them; :class:`LocalBDeu` counts with one pass over the codes and gives the same numbers a hundred times sooner.
+where q and r are the numbers of states of the parents and of the variable. causal-learn counts with a data frame for
+each of them; :class:`LocalBDeu` counts with one pass over the codes and gives the same numbers much sooner.
 """
 
 from __future__ import annotations

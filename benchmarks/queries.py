@@ -21,7 +21,6 @@ from cslearn import CStree, CStreeLearner, random_cstree
 from cslearn.cstree.joint import conditional_table
 from cslearn.errors import ConvergenceWarning, LimitError
 from cslearn.inference import Queries
-from cslearn.inference.factors import Factor
 
 SAMPLES = 10_000
 
@@ -31,18 +30,22 @@ class ByEinsum(Queries):
 
     path = "greedy"
 
-    def _contract(self, factors, keep):
-        operands = []
-        for scope, values in factors:
-            operands += [values, list(scope)]
-        shapes = [f.table.shape for f in factors]
-        if not operands:
-            return Factor((), np.ones(())), 0.0
-        _, info = opt_einsum.contract_path(*operands, sorted(keep), optimize=self.path)
-        if info.largest_intermediate > self.max_table:
-            raise LimitError(f"{info.largest_intermediate} {shapes[:1]}")
-        result = opt_einsum.contract(*operands, sorted(keep), optimize=self.path)
-        return Factor(tuple(sorted(keep)), result), float(np.log(result.sum()))
+    def _solve(self, targets, evidence, *, everything):
+        return self._sum(self._plan(targets, evidence, everything), targets)
+
+    def _sum(self, plan, targets):
+        log_prob, result = plan.log_prob, np.ones(())
+        for number, (factors, _) in enumerate(plan.parts, start=1):
+            keep = sorted(targets) if number == len(plan.parts) else []
+            operands = [part for scope, values in factors for part in (values, list(scope))]
+            if not operands:
+                continue
+            _, info = opt_einsum.contract_path(*operands, keep, optimize=self.path)
+            if info.largest_intermediate > self.max_table:
+                raise LimitError(f"a table of {info.largest_intermediate} entries")
+            result = opt_einsum.contract(*operands, keep, optimize=self.path)
+            log_prob += float(np.log(result.sum()))
+        return result, log_prob
 
 
 def as_agrum(tree: CStree) -> "pyagrum.BayesNet":
@@ -152,8 +155,8 @@ def main(arguments: list[str] | None = None) -> None:
         width = treewidth(tree)
         own, einsum = Queries(tree), ByEinsum(tree)
         engines = {
-            "cslearn": lambda t, e, own=own: own.query(t, e).to_numpy(),
-            "opt_einsum": lambda t, e, einsum=einsum: einsum.query(t, e).to_numpy(),
+            "cslearn": lambda t, e, own=own: own.query(t, e, method="exact").to_numpy(),
+            "opt_einsum": lambda t, e, einsum=einsum: einsum.query(t, e, method="exact").to_numpy(),
         }
         if width <= 25:
             network = as_agrum(tree)

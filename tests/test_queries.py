@@ -13,19 +13,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import cslearn.inference.queries
 import naive_inference as naive
 from cslearn import CStree, random_cstree
 from cslearn.datasets import chickenpox_model
-from cslearn.errors import InputError, LimitError
+from cslearn.errors import EstimateWarning, InputError, LimitError
 from cslearn.inference import Queries
 from cslearn.inference.factors import elimination_order, product, stage_factors, sum_out
+from cslearn.inference.queries import CASES
 
 
 # ---------------------------------------------------------------- random problems
 @st.composite
-def models(draw, max_p=6):
+def models(draw, max_p=8):
     """Random CStrees of mixed cardinalities, some with parameters that are zero."""
-    cards = draw(st.lists(st.integers(1, 4), min_size=1, max_size=max_p).filter(lambda c: prod(c) <= 800))
+    cards = draw(st.lists(st.integers(1, 4), min_size=1, max_size=max_p).filter(lambda c: prod(c) <= 1600))
     seed = draw(st.integers(0, 2**32 - 1))
     method = draw(st.sampled_from(["uniform", "split"]))
     beta = draw(st.integers(0, 2 if method == "uniform" else 4))
@@ -227,10 +229,67 @@ def test_too_large_a_table_is_refused_with_advice_and_sampling_answers():
     queries = Queries(tree, max_table=16)
     with pytest.raises(LimitError, match="entries and the limit is 16. Give evidence on more variables"):
         queries.query(list(tree.variables[:5]))
-    answer = queries.query(tree.order[-1], {tree.order[2]: 0}, method="sampling")
-    assert np.allclose(answer, tree.query(tree.order[-1], {tree.order[2]: 0}), atol=0.01)
+    evidence = {tree.order[2]: 0}
+    answer = queries.query(tree.order[-1], evidence, method="sampling")
+    assert np.allclose(answer, tree.query(tree.order[-1], evidence), atol=0.01)
     with pytest.raises(InputError, match="no method 'magic'"):
         queries.query("X1", method="magic")
+
+
+def test_an_answer_says_whether_it_is_exact(monkeypatch):
+    tree = random_cstree(40, random_state=0)
+    target, evidence = tree.order[-1], {tree.order[20]: 1}
+    exact = tree.query(target, evidence)
+    assert exact.attrs == {"exact": True}
+    monkeypatch.setattr(cslearn.inference.queries, "CASES", 1)
+    small = Queries(tree, max_table=16)
+    with pytest.raises(LimitError, match="the limit is 16"):
+        small.query(target, evidence, method="exact")
+    with pytest.warns(EstimateWarning, match="an estimate from 100,000 weighted draws, with standard errors up to 0.0"):
+        answer = small.query(target, evidence)
+    assert not answer.attrs["exact"]
+    error = answer.attrs["standard_error"]
+    assert 0.001 < error < 0.01
+    assert np.abs(answer - exact).max() < 4 * error
+    pd.testing.assert_series_equal(answer, tree.query(target, evidence, method="sampling"))
+
+
+@given(problems(), st.sampled_from([4, 8, 16]))
+@settings(max_examples=200)
+def test_sums_in_cases_equal_sums_over_all_outcomes(problem, limit):
+    tree, targets, evidence = problem
+    queries = Queries(tree, max_table=max(limit, max(queries_size(tree)), prod(len(tree.states[t]) for t in targets)))
+    expected = naive.query(tree, targets, evidence)
+    if not expected:
+        with pytest.raises(InputError, match="impossible"):
+            queries.query(targets, evidence, method="exact")
+        return
+    answer = queries.query(targets, evidence, method="exact")
+    assert np.allclose(answer.to_numpy(), list(expected.values()), rtol=1e-10, atol=1e-14)
+    assert isclose(queries.log_prob_of(evidence), tree.log_prob_of(evidence), rel_tol=1e-10, abs_tol=1e-10)
+
+
+def queries_size(tree):
+    """Return the entries of the factor that each stage needs, which no case can make smaller."""
+    return [
+        prod(len(tree.states[u]) for u in context) * len(tree.states[v])
+        for v, staging in tree.stagings.items()
+        for context in staging
+    ]
+
+
+def test_cases_answer_what_one_table_cannot():
+    tree = random_cstree(24, random_state=5)
+    target = tree.order[-1]
+    small = Queries(tree, max_table=32)
+    evidence = small.coder.evidence({})
+    columns = [small.coder.column[target]]
+    plan = small._plan(columns, evidence, everything=True)
+    assert plan.size > 32
+    cases = small._cases(columns, evidence, plan)
+    assert 1 < len(cases) <= CASES
+    assert all(case.size <= 32 for case in cases)
+    assert np.allclose(small.query(target, method="exact"), tree.query(target), rtol=1e-12)
 
 
 def test_probabilities_of_very_unlikely_evidence_do_not_vanish():

@@ -10,6 +10,7 @@ __all__ = [
     "ConvergenceWarning",
     "CslearnError",
     "DataWarning",
+    "EstimateWarning",
     "FileError",
     "InputError",
     "LimitError",
@@ -43,3 +44,7 @@ class DataWarning(UserWarning):
 
 class ConvergenceWarning(UserWarning):
     """Sampled orders that may not stand for their posterior, because the chains were too short."""
+
+
+class EstimateWarning(UserWarning):
+    """An answer that is an estimate from draws, because the exact one would take too much."""

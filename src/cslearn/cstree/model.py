@@ -591,7 +591,7 @@ class CStree:
         targets: str | Sequence[str],
         evidence: Mapping[str, Any] | None = None,
         *,
-        method: Literal["exact", "sampling"] = "exact",
+        method: Literal["auto", "exact", "sampling"] = "auto",
         n_samples: int = 100_000,
         random_state: RandomState = 0,
     ) -> pd.Series[float]:
@@ -603,25 +603,27 @@ class CStree:
         evidence : mapping of str to evidence, optional
             For each variable with evidence: its state; a collection of states, one of which it is in; or a mapping of
             states to weights, the likelihood of what was seen in each state (states that it leaves out have weight 0).
-        method : {"exact", "sampling"}
-            ``sampling`` estimates the answer by likelihood weighting, for models whose variables depend on each other
-            too densely for the exact one.
+        method : {"auto", "exact", "sampling"}
+            ``sampling`` estimates the answer by likelihood weighting. ``auto`` does so, with an
+            :class:`~cslearn.errors.EstimateWarning`, where the variables depend on each other too densely for the
+            exact answer, which ``exact`` refuses to give then.
         n_samples : int
-            Only for ``sampling``: the number of draws.
+            Only for an estimate: the number of draws.
         random_state : int, Generator or None
-            Only for ``sampling``: the seed.
+            Only for an estimate: the seed.
 
         Returns
         -------
         pandas.Series
-            Probabilities, with the states of the target as index, or of the targets as a MultiIndex.
+            Probabilities, with the states of the target as index, or of the targets as a MultiIndex. Its ``attrs`` say
+            whether it is ``exact``; an estimate has the largest ``standard_error`` there.
 
         Raises
         ------
         InputError
             If the evidence is impossible; the message says which part of it.
         LimitError
-            If the exact answer needs too large a table.
+            If the exact answer needs too large a table, and no other is wanted.
 
         Examples
         --------

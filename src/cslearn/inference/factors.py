@@ -8,11 +8,13 @@ factors in place of one table over all its parents; a full split, as in a Bayesi
 
 Evidence reduces the stages before factors are made: a stage whose context contradicts it goes, a context variable that
 it fixes goes, and with them the parents that no longer matter. What is left is summed (or maximised) variable by
-variable, cheapest first.
+variable, cheapest first. Where a table would be too large, the sum is made for each state of a variable by itself: that
+state is evidence then, which makes all stages smaller that ask for it.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from math import log, prod
 from typing import NamedTuple
@@ -22,10 +24,23 @@ from numpy.typing import NDArray
 
 from cslearn.errors import LimitError
 
-__all__ = ["TABLE_LIMIT", "Factor", "components", "elimination_order", "maximise", "stage_factors", "sum_out"]
+__all__ = [
+    "TABLE_LIMIT",
+    "Factor",
+    "components",
+    "elimination_order",
+    "maximise",
+    "smallest_tables",
+    "splitting_variable",
+    "stage_factors",
+    "sum_out",
+    "too_large",
+]
 
 # Most entries of a table that a query may make: 256 MB.
 TABLE_LIMIT = 1 << 25
+# A table counts among the largest if none is more than so many times larger.
+LARGE = 8
 
 Floats = NDArray[np.float64]
 Pairs = tuple[tuple[int, int], ...]
@@ -95,31 +110,74 @@ def components(scopes: Iterable[tuple[int, ...]]) -> dict[int, int]:
 def elimination_order(
     scopes: Iterable[tuple[int, ...]], keep: Collection[int], cards: Mapping[int, int] | Sequence[int], limit: int
 ) -> list[int]:
-    """Return an order in which to eliminate the variables that are not kept.
-
-    Greedy: first, always the variable whose elimination leaves the smallest table; if that needs a table of more than
-    `limit` entries, the variable that makes the fewest new neighbours.
+    """Return an order in which to eliminate the variables that are not kept; see :func:`smallest_tables`.
 
     Raises
     ------
     LimitError
-        If both need a table of more than `limit` entries.
+        If it needs a table of more than `limit` entries.
     """
+    order, size = smallest_tables(scopes, keep, cards, limit)
+    if size > limit:
+        raise too_large(size, limit)
+    return order
+
+
+def too_large(size: float, limit: int) -> LimitError:
+    """Return the error that an exact answer needs too large a table."""
+    return LimitError(
+        f"the exact answer needs a table of {size:.3g} entries and the limit is {limit:,}. Give evidence on more"
+        " variables, ask for fewer targets at once, or estimate the answer with method='sampling'."
+    )
+
+
+def smallest_tables(
+    scopes: Iterable[tuple[int, ...]], keep: Collection[int], cards: Mapping[int, int] | Sequence[int], limit: int
+) -> tuple[list[int], float]:
+    """Return an order in which to eliminate the variables that are not kept, and the entries of its largest table.
+
+    Greedy: first, always the variable whose elimination leaves the smallest table; if that needs a table of more than
+    `limit` entries, the variable that makes the fewest new neighbours, where that is better.
+    """
+    adjacent = _adjacent(scopes)
+    best = _greedy({v: set(s) for v, s in adjacent.items()}, keep, cards, _weight)
+    return best if best[1] <= limit else min(best, _greedy(adjacent, keep, cards, _fill), key=lambda found: found[1])
+
+
+def splitting_variable(
+    scopes: Iterable[tuple[int, ...]],
+    order: Sequence[int],
+    keep: Collection[int],
+    cards: Mapping[int, int] | Sequence[int],
+) -> int | None:
+    """Return the variable that is in most of the largest tables of an elimination, None if only kept ones are."""
+    adjacent = _adjacent(scopes)
+    tables: list[tuple[float, set[int]]] = []
+    for v in order:
+        tables.append((_weight(v, adjacent, cards) * cards[v], adjacent[v] | {v}))
+        _eliminate(v, adjacent)
+    largest = max((size for size, _ in tables), default=0.0)
+    times = Counter(v for size, table in tables if size * LARGE >= largest for v in table if v not in keep)
+    return min(times, key=lambda v: (-times[v], v), default=None)
+
+
+def _adjacent(scopes: Iterable[tuple[int, ...]]) -> dict[int, set[int]]:
     adjacent: dict[int, set[int]] = {}
     for scope in scopes:
         for v in scope:
             adjacent.setdefault(v, set()).update(scope)
     for v, neighbours in adjacent.items():
         neighbours.discard(v)
-    best, size = _greedy({v: set(s) for v, s in adjacent.items()}, keep, cards, _weight)
-    if size > limit:
-        best, size = _greedy(adjacent, keep, cards, _fill)
-    if size > limit:
-        raise LimitError(
-            f"the exact answer needs a table of {size:.3g} entries and the limit is {limit:,}. Give evidence on more"
-            " variables, ask for fewer targets at once, or estimate the answer with method='sampling'."
-        )
-    return best
+    return adjacent
+
+
+def _eliminate(v: int, adjacent: dict[int, set[int]]) -> set[int]:
+    """Join the neighbours of a variable with each other and remove it; return them."""
+    neighbours = adjacent.pop(v)
+    for u in neighbours:
+        adjacent[u] |= neighbours
+        adjacent[u] -= {u, v}
+    return neighbours
 
 
 Cost = Callable[[int, dict[int, set[int]], "Mapping[int, int] | Sequence[int]"], float]
@@ -149,10 +207,7 @@ def _greedy(
         del costs[v]
         order.append(v)
         size = max(size, _weight(v, adjacent, cards) * cards[v])
-        neighbours = adjacent.pop(v)
-        for u in neighbours:
-            adjacent[u] |= neighbours
-            adjacent[u] -= {u, v}
+        neighbours = _eliminate(v, adjacent)
         changed = neighbours if cost is _weight else neighbours.union(*(adjacent[u] for u in neighbours))
         for u in changed:
             if u in costs:

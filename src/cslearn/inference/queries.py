@@ -1,7 +1,8 @@
-"""Probabilities of some variables given evidence on others, exactly."""
+"""Probabilities of some variables given evidence on others: exact wherever that is feasible, and the answer says so."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from itertools import chain
@@ -11,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cslearn._numerics import RandomState
-from cslearn.errors import InputError, LimitError
+from cslearn._numerics import RandomState, log_sum_exp
+from cslearn.errors import EstimateWarning, InputError, LimitError
 from cslearn.inference.evidence import Coder, Evidence
 from cslearn.inference.factors import (
     TABLE_LIMIT,
@@ -21,8 +22,11 @@ from cslearn.inference.factors import (
     components,
     elimination_order,
     maximise,
+    smallest_tables,
+    splitting_variable,
     stage_factors,
     sum_out,
+    too_large,
 )
 from cslearn.inference.rows import Rows
 
@@ -33,6 +37,11 @@ if TYPE_CHECKING:
 
 __all__ = ["MostProbable", "Queries"]
 
+# Most cases that a query is divided into where a table would be too large. The evidence of a case leaves less of the
+# stages, so its tables are smaller by more than its share; a table is given up if it is larger by this factor than
+# equal shares could make up for.
+CASES = 64
+TOO_LARGE = 16
 # Reduced factors are remembered up to this number of pairs of a variable and evidence on its parents.
 MEMORY = 100_000
 
@@ -58,6 +67,25 @@ class _Reduced(NamedTuple):
     factors: list[Factor]
     variables: tuple[int, ...]
     positive: bool
+
+
+class _Plan(NamedTuple):
+    """What is to be summed for an answer.
+
+    Attributes
+    ----------
+    parts : list of (factors, order)
+        Factors that share no variable with those of another part, and the order to eliminate their variables in. The
+        last part is that of the targets.
+    log_prob : float
+        The logarithm of what needs no sum.
+    size : float
+        The entries of the largest table.
+    """
+
+    parts: list[tuple[list[Factor], list[int]]]
+    log_prob: float
+    size: float
 
 
 class Queries:
@@ -110,7 +138,7 @@ class Queries:
         targets: str | Sequence[str],
         evidence: Mapping[str, Any] | None = None,
         *,
-        method: Literal["exact", "sampling"] = "exact",
+        method: Literal["auto", "exact", "sampling"] = "auto",
         n_samples: int = 100_000,
         random_state: RandomState = 0,
     ) -> pd.Series[float]:
@@ -118,15 +146,33 @@ class Queries:
         import pandas as pd
 
         columns = self._targets(targets)
-        if method == "exact":
-            table = self.distribution(columns, evidence)
-        elif method == "sampling":
+        if method not in ("auto", "exact", "sampling"):
+            raise InputError(
+                f"there is no method {method!r} of answering a query; choose 'auto', 'exact' or 'sampling'"
+            )
+        told: dict[str, Any] = {"exact": method != "sampling"}
+        if method != "sampling":
+            try:
+                table = self.distribution(columns, evidence)
+            except LimitError:
+                if method == "exact" or prod(self.cards[v] for v in columns) > self.max_table:
+                    raise
+                told["exact"] = False
+        if not told["exact"]:
             from cslearn.inference.sampling import weighted_shares
 
-            table = weighted_shares(self, columns, evidence, n_samples, random_state)
-        else:
-            raise InputError(f"there is no method {method!r} of answering a query; choose 'exact' or 'sampling'")
-        return pd.Series(table.ravel(), index=self._index(columns), name="probability", copy=False)
+            table, told["standard_error"] = weighted_shares(self, columns, evidence, n_samples, random_state)
+            if method == "auto":
+                warnings.warn(
+                    f"an exact answer would need too large tables: this is an estimate from {n_samples:,} weighted"
+                    f" draws, with standard errors up to {told['standard_error']:.1g}. More draws (n_samples) make them"
+                    " smaller; method='sampling' says that an estimate is wanted, 'exact' refuses it.",
+                    EstimateWarning,
+                    stacklevel=3,
+                )
+        answer = pd.Series(table.ravel(), index=self._index(columns), name="probability", copy=False)
+        answer.attrs.update(told)
+        return answer
 
     def distribution(self, columns: Sequence[int], evidence: Mapping[str, Any] | None = None) -> Floats:
         """Return the joint distribution of some columns given evidence, one axis for each."""
@@ -242,10 +288,46 @@ class Queries:
     def _solve(self, targets: Sequence[int], evidence: Evidence, *, everything: bool) -> tuple[Floats, float]:
         """Return a multiple of the distribution of the targets and the log-probability of the evidence.
 
+        Without `everything` that probability need not be the true one, but it is minus infinity exactly if the evidence
+        is impossible.
+        """
+        plan = self._plan(targets, evidence, everything)
+        if plan.size <= self.max_table:
+            return self._sum(plan, targets)
+        found = [self._sum(case, targets) for case in self._cases(targets, evidence, plan)]
+        log_prob = log_sum_exp([log for _, log in found])
+        total = np.zeros([self.cards[t] for t in sorted(targets)])
+        for table, log in found:
+            if log > -inf:
+                total += np.exp(log - log_prob) * table / table.sum()
+        return total, log_prob
+
+    def _cases(self, targets: Sequence[int], evidence: Evidence, plan: _Plan) -> list[_Plan]:
+        """Divide a sum that is too large by the states of variables, until every part is small enough."""
+        cases: list[_Plan] = []
+        waiting = [(evidence, plan)]
+        while waiting:
+            evidence, plan = waiting.pop()
+            if plan.size <= self.max_table:
+                cases.append(plan)
+                continue
+            left = CASES - len(cases) - len(waiting)
+            scopes = [factor.scope for factors, _ in plan.parts for factor in factors]
+            order = list(chain.from_iterable(order for _, order in plan.parts))
+            v = splitting_variable(scopes, order, [*targets, *evidence.weights], self.cards)
+            if v is None or left < self.cards[v] or plan.size > self.max_table * left * TOO_LARGE:
+                raise too_large(plan.size, self.max_table)
+            for x in range(self.cards[v]):
+                case = Evidence({**evidence.hard, v: x}, evidence.weights, evidence.allowed)
+                waiting.append((case, self._plan(targets, case, everything=True)))
+        return cases
+
+    def _plan(self, targets: Sequence[int], evidence: Evidence, everything: bool) -> _Plan:
+        """Return what is to be summed.
+
         Only the targets, the variables with evidence and their ancestors matter, the others sum to one. What is not
         connected with the targets is a factor that cancels: it is only looked at for the probability of the evidence
-        (`everything`) or where it might be zero. Otherwise that probability is not the true one, but still minus
-        infinity exactly if the evidence is impossible.
+        (`everything`) or where it might be zero.
         """
         factors = [Factor((v,), row) for v, row in evidence.weights.items()]
         uncertain: set[int] = set()
@@ -265,7 +347,7 @@ class Queries:
                     if not reduced.positive:
                         uncertain.add(factor.scope[0])
                 elif factor.table == 0:
-                    return np.zeros([self.cards[t] for t in sorted(targets)]), -inf
+                    return _Plan([], -inf, 0.0)
                 else:
                     log_prob += float(np.log(factor.table))
         home = components(factor.scope for factor in factors)
@@ -281,17 +363,24 @@ class Queries:
                 main.append(factor)
             elif h in parts:
                 parts[h].append(factor)
-        for part in parts.values():
-            log_prob += self._contract(part, ())[1]
-            if log_prob == -inf:
-                break
-        result, scale = self._contract(main, targets)
-        return result.table, log_prob + scale
+        planned, largest = [], 0.0
+        for part, keep in [*((part, ()) for part in parts.values()), (main, targets)]:
+            order, size = smallest_tables([factor.scope for factor in part], keep, self.cards, self.max_table)
+            planned.append((part, order))
+            largest = max(largest, size)
+        return _Plan(planned, log_prob, largest)
 
-    def _contract(self, factors: list[Factor], keep: Sequence[int]) -> tuple[Factor, float]:
-        order = elimination_order([factor.scope for factor in factors], keep, self.cards, self.max_table)
-        result, scale = sum_out(factors, order)
-        return result, float(scale) + (float(np.log(result.table.sum())) if scale > -inf else 0.0)
+    def _sum(self, plan: _Plan, targets: Sequence[int]) -> tuple[Floats, float]:
+        log_prob = plan.log_prob
+        for factors, order in plan.parts:
+            result, scale = sum_out(factors, order)
+            if scale == -inf:
+                log_prob = -inf
+                break
+            log_prob += float(scale) + float(np.log(result.table.sum()))
+        if log_prob == -inf:
+            return np.zeros([self.cards[t] for t in sorted(targets)]), -inf
+        return result.table, log_prob
 
     def _impossible(self, evidence: Mapping[str, Any]) -> InputError:
         """Return an error that names a smallest part of the evidence that is impossible on its own."""

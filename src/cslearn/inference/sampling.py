@@ -1,8 +1,11 @@
 """Answers by sampling, where the exact one is too large: likelihood weighting.
 
 Rows are drawn in the order of the model. A variable with known state is not drawn; instead the row's weight is
-multiplied with the probability of that state, and likewise with the weights of soft evidence. The weighted shares of
-the targets' states converge to their distribution given the evidence.
+multiplied with the probability of that state, and likewise with the weights of soft evidence. Variables without
+targets or evidence among themselves and their descendants are not drawn at all. The weighted shares of the targets'
+states converge to their distribution given the evidence. With weights ``w`` that sum to one the standard error of a
+share ``q`` is about the root of the sum over draws of ``w^2 (1 - q)^2`` where the draw is in that state and ``w^2 q^2``
+elsewhere.
 """
 
 from __future__ import annotations
@@ -29,8 +32,11 @@ def weighted_shares(
     evidence: Mapping[str, Any] | None,
     n_samples: int,
     random_state: RandomState,
-) -> Floats:
-    """Return an estimate of the joint distribution of the targets given evidence, one axis for each target."""
+) -> tuple[Floats, float]:
+    """Return an estimate of the joint distribution of the targets given evidence, and its largest standard error.
+
+    The distribution has an axis for each target.
+    """
     if isinstance(n_samples, bool) or not isinstance(n_samples, int | np.integer) or n_samples < 1:
         raise InputError(f"n_samples is a whole number, at least 1, not {n_samples!r}")
     tree, rng = queries.tree, as_generator(random_state)
@@ -38,9 +44,15 @@ def weighted_shares(
     parameters = tree.needed_parameters()
     codes = np.zeros((n_samples, len(queries.cards)), dtype=np.uint16, order="F")
     logs = np.zeros(n_samples)
+    matters = set(targets) | set(coded.variables)
+    for name in reversed(tree.order):
+        if queries.coder.column[name] in matters:
+            matters.update(queries.parents[queries.coder.column[name]])
     with np.errstate(divide="ignore"):
         for name in tree.order:
             v = queries.coder.column[name]
+            if v not in matters:
+                continue
             stage = stage_of_rows(codes, tree.coded_contexts[name])
             if v in coded.hard:
                 codes[:, v] = coded.hard[v]
@@ -63,9 +75,11 @@ def weighted_shares(
             " needed (n_samples)"
         )
     weights = np.exp(logs - top)
+    weights /= weights.sum()
     cell = np.zeros(n_samples, dtype=np.intp)
     for t in targets:
         cell = cell * queries.cards[t] + codes[:, t]
     sizes = [queries.cards[t] for t in targets]
-    shares = np.bincount(cell, weights=weights, minlength=int(np.prod(sizes)))
-    return shares.reshape(sizes) / weights.sum()
+    shares, squares = (np.bincount(cell, weights=w, minlength=int(np.prod(sizes))) for w in (weights, weights**2))
+    variances = squares * (1 - 2 * shares) + squares.sum() * shares**2
+    return shares.reshape(sizes), float(np.sqrt(variances.max(initial=0.0)))

@@ -1,8 +1,13 @@
 """Small random problems that several tests share."""
 
+from itertools import permutations, product
+from math import exp, factorial, log
+
 import numpy as np
 from hypothesis import strategies as st
 
+import naive
+from cslearn import CStree
 from cslearn.data import Table
 
 
@@ -33,3 +38,32 @@ def rows_of(table):
     """The rows and weights of a table as plain lists, for the naive twins."""
     weights = [1.0] * table.n if table.weights is None else table.weights.tolist()
     return table.codes.tolist(), weights
+
+
+class Enumerated:
+    """Every CStree (order and stagings) with its posterior probability."""
+
+    def __init__(self, table, prior, beta=2, ess=1.0):
+        rows, weights = rows_of(table)
+        self.trees = []
+        for order in permutations(range(table.p)):
+            terms = [
+                naive.log_joint_terms(rows, weights, table.cards, i, sorted(order[:t]), beta, ess, prior)
+                for t, i in enumerate(order)
+            ]
+            for choice in product(*terms):
+                self.trees.append((sum(value for value, _ in choice), order, [s for _, s in choice]))
+        total = naive.log_sum(value for value, _, _ in self.trees)
+        self.trees = [(exp(value - total), order, stagings) for value, order, stagings in self.trees]
+        self.log_evidence = total - log(factorial(table.p))
+
+    def as_cstrees(self, table, ess):
+        """The CStrees with the posterior means of their parameters, and their probabilities."""
+        for probability, order, stagings in self.trees:
+            names = [table.variables[i] for i in order]
+            contexts = {
+                name: [{table.variables[v]: table.states[v][x] for v, x in context.items()} for context in staging]
+                for name, staging in zip(names, stagings, strict=True)
+            }
+            structure = CStree(names, contexts, states=table.state_map)
+            yield structure.fit_parameters(table, "mean", ess=ess), probability

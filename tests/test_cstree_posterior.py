@@ -3,7 +3,7 @@
 from collections import Counter
 from dataclasses import replace
 from itertools import permutations, product
-from math import exp, factorial, isclose, log
+from math import exp, isclose
 
 import networkx as nx
 import numpy as np
@@ -25,7 +25,7 @@ from cslearn.posterior import CStreePosterior
 from cslearn.posterior.levels import Levels
 from cslearn.scores import Scores
 from cslearn.stagings import Context
-from problems import random_table, rows_of, tables
+from problems import Enumerated, random_table, tables
 
 PRIORS = ("uniform", "sparse", "tree")
 
@@ -99,25 +99,44 @@ def test_predictions_of_a_state_follow_from_the_probabilities_of_rows():
     assert posterior.predict(rows, "v1").tolist() == [int(np.argmax(row)) for row in joint]
 
 
+@pytest.mark.parametrize("prior", ["uniform", "tree"])
+def test_missing_cells_are_summed_out_of_the_averaged_probability(prior):
+    table = random_table([2, 3, 2], 12, np.random.default_rng(2))
+    posterior = exact_posterior(table, prior=prior)
+    rows = pd.DataFrame({"v0": [0, None, None], "v1": [0, 0, 0], "v2": [None, 1, None]}, dtype=object)
+    expected = []
+    for row in rows.to_dict("records"):
+        free = [
+            range(d) if row[v] is None or v == "v1" else [row[v]]
+            for v, d in zip(table.variables, table.cards, strict=True)
+        ]
+        outcomes = pd.DataFrame(list(product(*free)), columns=table.variables)
+        chances = np.exp(posterior.log_prob(outcomes))
+        by_state = np.array([chances[outcomes["v1"] == x].sum() for x in range(3)])
+        expected.append(by_state / by_state.sum())
+    found = posterior.predict_proba(rows, "v1", n_draws=1000)
+    np.testing.assert_allclose(found, expected, atol=0.02)
+    # The draws matter: one CStree alone is far off.
+    assert np.abs(posterior.predict_proba(rows, "v1", n_draws=1).to_numpy() - expected).max() > 0.03
+    # Rows without gaps stay in closed form.
+    whole = rows.fillna(1).infer_objects()
+    np.testing.assert_allclose(
+        posterior.predict_proba(whole, "v1", n_draws=1), posterior.predict_proba(whole, "v1", n_draws=9), rtol=1e-12
+    )
+
+
+def test_averages_with_gaps_are_those_over_all_cstrees():
+    """The same by enumeration of all CStrees, weighted by the probability that each gives to what is known."""
+    table = random_table([2, 3, 2], 12, np.random.default_rng(2))
+    posterior = exact_posterior(table, prior="uniform")
+    total = np.zeros(3)
+    for tree, chance in Enumerated(table, "uniform").as_cstrees(table, 1.0):
+        total += chance * np.array([exp(tree.log_prob_of({"v0": 0, "v1": x})) for x in range(3)])
+    found = posterior.predict_proba([{"v0": 0, "v2": None}], "v1", n_draws=1000)
+    np.testing.assert_allclose(found.iloc[0], total / total.sum(), atol=0.02)
+
+
 # ------------------------------------------------------------------ stages and edges
-class Enumerated:
-    """Every CStree (order and stagings) with its posterior probability."""
-
-    def __init__(self, table, prior, beta=2, ess=1.0):
-        rows, weights = rows_of(table)
-        self.trees = []
-        for order in permutations(range(table.p)):
-            terms = [
-                naive.log_joint_terms(rows, weights, table.cards, i, sorted(order[:t]), beta, ess, prior)
-                for t, i in enumerate(order)
-            ]
-            for choice in product(*terms):
-                self.trees.append((sum(value for value, _ in choice), order, [s for _, s in choice]))
-        total = naive.log_sum(value for value, _, _ in self.trees)
-        self.trees = [(exp(value - total), order, stagings) for value, order, stagings in self.trees]
-        self.log_evidence = total - log(factorial(table.p))
-
-
 @pytest.mark.parametrize("prior", PRIORS)
 def test_stages_and_edges_have_the_probabilities_of_enumeration(prior):
     table = random_table([2, 3, 2], 40, np.random.default_rng(5))

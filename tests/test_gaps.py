@@ -1,5 +1,6 @@
 """Missing cells: expectation-maximisation and imputation."""
 
+import warnings
 from itertools import product
 from math import isclose, log, prod
 
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 import naive_inference as naive
 from cslearn import CStreeLearner, kl_divergence, random_cstree
 from cslearn.datasets import chickenpox_model
-from cslearn.errors import DataWarning, InputError
+from cslearn.errors import ConvergenceWarning, DataWarning, InputError
 from cslearn.inference import em, gaps
 from cslearn.inference.rows import Rows
 
@@ -154,6 +155,16 @@ def test_learning_with_em_keeps_names_states_and_settings():
     assert same.cstree_ == learner.cstree_
     with pytest.raises(InputError, match="cannot be combined"):
         CStreeLearner(missing="em").fit(data.drop(columns="weight"), interventions=[None] * 500)
+
+
+def test_chains_that_have_not_converged_are_told_once():
+    data = random_cstree(12, random_state=0).sample(400, random_state=1).astype(object)
+    holes = data.mask(np.random.default_rng(0).random(data.shape) < 0.1)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        CStreeLearner(missing="em", n_iter=20, random_state=0).fit(holes)
+    assert [w.category for w in caught] == [ConvergenceWarning]
+    assert caught[0].filename == __file__
 
 
 def test_learning_with_em_where_no_row_is_complete():

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import beta as beta_distribution
 
 import naive
 import naive_inference
@@ -19,9 +20,10 @@ from cslearn.candidates.screen import _Counter
 from cslearn.datasets import chickenpox_model
 from cslearn.errors import InputError
 from cslearn.estimators.interventions import read_interventions
-from cslearn.inference import effect_over
+from cslearn.orders import ExactOrders, SubsetScores
+from cslearn.posterior import CStreePosterior
 from cslearn.scores import Scores
-from problems import rows_of, tables
+from problems import Enumerated, random_table, rows_of, tables
 
 YESNO = ["no", "yes"]
 
@@ -76,14 +78,61 @@ def test_a_variable_can_be_set_by_odds():
     pd.testing.assert_series_equal(after.query("carrier"), mixed)
 
 
-def test_effects_over_models():
-    models = [random_cstree({"a": [0, 1], "b": [0, 1, 5]}, order=["a", "b"], random_state=s) for s in range(9)]
-    each = [tree.average_causal_effect("a", "b", (0, 1)) for tree in models]
-    summary = effect_over(models, "a", "b", (0, 1))
-    assert isclose(summary["mean"], np.mean(each))
-    assert isclose(summary["50%"], np.median(each))
-    with pytest.raises(InputError, match="no models"):
-        effect_over([], "a", "b", (0, 1))
+@pytest.mark.parametrize("seed", range(2))
+def test_the_posterior_mean_of_an_effect_is_that_of_enumeration(seed):
+    """Parameters are independent and none is in a product twice, so means of parameters give the mean of effects."""
+    table = random_table([2, 3, 2], 40, np.random.default_rng(seed))
+    posterior = CStreePosterior.of_exact(ExactOrders(SubsetScores(Scores(table, prior="uniform", ess=2.0))), 0)
+    trees, chances = zip(*Enumerated(table, "uniform", ess=2.0).as_cstrees(table, 2.0), strict=True)
+    each, chances = np.array([tree.average_causal_effect("v0", "v1", (0, 1)) for tree in trees]), np.array(chances)
+    found = posterior.effect("v1", {"v0": 1}, {"v0": 0}, n_draws=1000)
+    assert abs(found["mean"] - chances @ each) < 4 * found["sd"] / np.sqrt(1000)
+    # Only the models in which v0 comes first and matters have an effect.
+    assert abs(found["none"] - chances[np.abs(each) < 1e-12].sum()) < 0.06
+    assert found["lower"] <= found["mean"] <= found["upper"]
+    there, back = (posterior.effect("v1", {"v0": x}, {"v0": 1 - x}, n_draws=100) for x in (1, 0))
+    assert isclose(back["mean"], -there["mean"])
+    assert isclose(back["positive"] + there["positive"] + there["none"], 1.0)
+
+
+def test_the_uncertainty_of_an_effect_is_that_of_two_beta_distributions():
+    """One cause, its direction known and its effect beyond doubt: a difference of independent frequencies."""
+    x = np.repeat(["no", "yes"], [60, 40])
+    y = np.concatenate([np.repeat(["a", "b"], [50, 10]), np.repeat(["a", "b"], [5, 35])])
+    learner = CStreeLearner(knowledge={"tiers": [["x"], ["y"]]}, ess=4.0).fit(pd.DataFrame({"x": x, "y": y}))
+    found = learner.posterior_.effect("y", {"x": "yes"}, {"x": "no"}, value="b", interval=0.9, n_draws=2000)
+    # An equivalent sample size of 4 leaves 1 for each of the four cells.
+    no, yes = beta_distribution(11, 51), beta_distribution(36, 6)
+    assert abs(found["mean"] - (yes.mean() - no.mean())) < 0.006
+    assert isclose(found["sd"], np.hypot(no.std(), yes.std()), rel_tol=0.08)
+    draws = yes.rvs(200_000, random_state=0) - no.rvs(200_000, random_state=1)
+    assert np.allclose([found["lower"], found["upper"]], np.quantile(draws, [0.05, 0.95]), atol=0.015)
+    assert found["positive"] == 1.0
+    assert found["none"] == 0.0
+    against_nothing = learner.posterior_.effect("y", {"x": "yes"}, value="b")
+    assert 0 < against_nothing["mean"] < found["mean"]
+    assert isclose(
+        learner.posterior_.effect("y", {"x": "yes"}, {"x": "no"}, value={"a": 0, "b": 10})["mean"],
+        10 * learner.posterior_.effect("y", {"x": "yes"}, {"x": "no"}, value="b")["mean"],
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"do": {"y": "a"}}, "'y' is set, so it cannot be asked for"),
+        ({"do": {"x": "yes"}, "evidence": {"x": "no"}}, "'x' is set, so it cannot be evidence"),
+        ({"do": {"x": "yes"}, "value": None}, "are not numbers"),
+        ({"do": {"x": "yes"}, "interval": 95}, "interval is a probability between 0 and 1, not 95"),
+        ({"do": {"x": "yes"}, "n_draws": 0}, "at least 1, not 0"),
+        ({"do": "x"}, "a mapping"),
+    ],
+)
+def test_bad_effects(arguments, message):
+    data = pd.DataFrame({"x": ["no", "yes"] * 10, "y": ["a", "b", "b", "b"] * 5})
+    posterior = CStreeLearner().fit(data).posterior_
+    with pytest.raises(InputError, match=message):
+        posterior.effect("y", **{"value": "b", **arguments})
 
 
 @pytest.mark.parametrize(

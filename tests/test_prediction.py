@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 import naive_inference as naive
 from cslearn import CStree, random_cstree
+from cslearn.data import incomplete_codes
 from cslearn.datasets import chickenpox_model
 from cslearn.errors import DataWarning, InputError, LimitError
 from cslearn.inference.rows import Rows
@@ -39,6 +40,17 @@ def test_predictions_with_gaps_equal_sums_over_all_outcomes(problem):
         assert np.allclose(probabilities, list(expected.values()), rtol=1e-9, atol=1e-12)
     best = [tree.states[target][i] for i in answer.to_numpy().argmax(axis=1)]
     assert tree.predict(data, target).tolist() == best
+
+
+@given(problems())
+@settings(max_examples=100)
+def test_probabilities_of_what_is_known_equal_sums_over_all_outcomes(problem):
+    tree, data, _ = problem
+    found = tree.queries.rows.log_prob(incomplete_codes(data, tree.states))
+    for (_, row), value in zip(data.iterrows(), found, strict=True):
+        evidence = {v: x for v, x in row.items() if not pd.isna(x)}
+        expected = naive.log_or_zero(naive.probability(tree, evidence))
+        assert np.isclose(value, expected, rtol=1e-9, atol=1e-9)
 
 
 def test_rows_one_by_one_where_tables_are_too_large(monkeypatch):

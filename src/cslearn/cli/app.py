@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from cslearn.errors import ConvergenceWarning, CslearnError, DataWarning, InputError
+from cslearn.errors import ConvergenceWarning, CslearnError, DataWarning, EstimateWarning, InputError
 
 __all__ = ["app", "main"]
 
@@ -521,6 +521,7 @@ def main() -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("always", DataWarning)
             warnings.simplefilter("always", ConvergenceWarning)
+            warnings.simplefilter("always", EstimateWarning)
             warnings.showwarning = _show_note
             app()
     except CslearnError as error:

@@ -96,7 +96,7 @@ def query(
         bool, typer.Option("--most-probable", help="The most probable outcome of all variables instead.")
     ] = False,
     sampling: Annotated[
-        bool, typer.Option("--sampling", help="Estimate the answer from draws, where the exact one is too large.")
+        bool, typer.Option("--sampling", help="Estimate the answer from draws, also where it could be exact.")
     ] = False,
     output: OutputCsv = None,
     json_output: Json = False,
@@ -120,7 +120,7 @@ def query(
         return
     if not targets:
         raise InputError(f"name a variable to ask for; the model has {', '.join(tree.variables)}")
-    frame = tree.query(targets, evidence, method="sampling" if sampling else "exact").reset_index()
+    frame = tree.query(targets, evidence, method="sampling" if sampling else "auto").reset_index()
     _write(json.dumps(_records(frame)) + "\n" if json_output else frame.to_csv(index=False), output)
 
 

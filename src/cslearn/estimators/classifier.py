@@ -14,7 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from cslearn.cstree import CStree
-from cslearn.data import Table, as_frame, incomplete_codes
+from cslearn.data import as_frame, incomplete_codes
 from cslearn.errors import InputError
 from cslearn.estimators.learner import CStreeLearner, has_names
 from cslearn.inference.prediction import target_probabilities
@@ -45,8 +45,8 @@ class CStreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
         times. ``balanced`` makes all classes equally probable before anything is known. The model itself does not
         depend on them.
     averaged : bool
-        Predict by the average over the posterior, orders and stagings included, instead of the best model. Rows with
-        missing features are predicted by the best model in either case. Slower.
+        Predict by the average over the posterior, orders and stagings included, instead of the best model; see
+        :meth:`cslearn.posterior.CStreePosterior.predict_proba`. Slower.
     **parameters
         All others are those of :class:`~cslearn.CStreeLearner`, such as ``beta``, ``candidates``, ``n_iter``,
         ``missing`` and ``random_state``.
@@ -164,11 +164,10 @@ class CStreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
                 )
         codes = incomplete_codes(X, tree.states, leave_out=[self.target_])
         target = tree.variables.index(self.target_)
-        probabilities = target_probabilities(tree, codes, target)
-        complete = (np.delete(codes, target, axis=1) >= 0).all(axis=1)
-        if self.averaged and complete.any():
-            rows = Table(codes[complete].clip(0), tree.variables, [tree.states[v] for v in tree.variables])
-            probabilities[complete] = self.learner_.posterior_.predict_proba(rows, self.target_).to_numpy()
+        if self.averaged:
+            probabilities = self.learner_.posterior_.target_probabilities(codes, target)
+        else:
+            probabilities = target_probabilities(tree, codes, target)
         probabilities *= self.class_weight_
         return probabilities / probabilities.sum(axis=1, keepdims=True)
 

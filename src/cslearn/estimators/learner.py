@@ -254,14 +254,21 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
             if interventions is not None:
                 raise InputError('interventions cannot be combined with missing="em": drop the rows with missing cells')
             fit_incomplete(self, X, sample_weight)
-            self._set_names(X)
-            return self
+        else:
+            self.fit_silently(X, sample_weight, interventions)
+        self._set_names(X)
+        self._warn_of_chains()
+        return self
+
+    def fit_silently(self, X: Any, sample_weight: Any = None, interventions: Any = None) -> None:
+        """Do what :meth:`fit` does with complete data, without a word about chains that have not converged."""
         self.timings_: dict[str, float] = {}
         adaptive = isinstance(self.prior, str) and self.prior == ADAPTIVE
         prior = TreePrior() if adaptive else self.prior
         with self._phase("data"):
             data, mask = read_interventions(X, interventions, sample_weight, self.missing)
-            table = as_table(data, states=self.states, missing=self.missing, sample_weight=sample_weight)
+            missing = "error" if self.missing == "em" else self.missing
+            table = as_table(data, states=self.states, missing=missing, sample_weight=sample_weight)
             _check_size(table)
             knowledge = Knowledge.coerce(self.knowledge)
             knowledge.check(table.variables)
@@ -348,9 +355,6 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
                 fitted.order, fitted.stagings, fitted.parameters, states=states, learning=self._record(table)
             )
             self.relations_ = relation_table(structure, scores)
-        self._set_names(X)
-        self._warn_of_chains()
-        return self
 
     def _set_names(self, X: Any) -> None:
         variables = self.cstree_.variables

@@ -8,7 +8,7 @@ its variables is left out, and directions are as in the world. Data alone do not
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from cslearn.cstree import CStree
 
-__all__ = ["average_causal_effect", "causal_effect", "do", "effect_over"]
+__all__ = ["average_causal_effect", "causal_effect", "do", "expected_value"]
 
 
 def do(tree: CStree, interventions: Mapping[str, Any]) -> CStree:
@@ -82,6 +82,33 @@ def average_causal_effect(
     return float((table[after] - table[before]) @ values)
 
 
+def expected_value(
+    tree: CStree,
+    outcome: str,
+    interventions: Mapping[str, Any] | None = None,
+    value: Any = None,
+    evidence: Mapping[str, Any] | None = None,
+) -> float:
+    """Return what the states of an outcome count for on average, once variables are set from outside.
+
+    Parameters
+    ----------
+    tree : CStree
+    outcome : str
+    interventions : mapping of str to state or odds, optional
+        As for :meth:`cslearn.CStree.do`.
+    value, evidence
+        As for :meth:`cslearn.CStree.average_causal_effect`.
+    """
+    tree.queries.coder.variable(outcome)
+    for name, what in ((outcome, "asked for"), *((name, "evidence") for name in evidence or ())):
+        if name in (interventions or ()):
+            raise InputError(f"{name!r} is set, so it cannot be {what}")
+    values = _values(tree, outcome, value)
+    after = do(tree, interventions) if interventions else tree
+    return float(after.query(outcome, evidence).to_numpy() @ values)
+
+
 def _values(tree: CStree, outcome: str, value: Any) -> Any:
     """Return the number that each state of the outcome counts for."""
     states = tree.states[outcome]
@@ -100,55 +127,4 @@ def _values(tree: CStree, outcome: str, value: Any) -> Any:
     raise InputError(
         f"the states of {outcome!r} are not numbers: say by value= which state's probability is meant, or what number"
         " each state counts for"
-    )
-
-
-def effect_over(
-    trees: Iterable[CStree],
-    treatment: str,
-    outcome: str,
-    change: tuple[Any, Any],
-    value: Any = None,
-    evidence: Mapping[str, Any] | None = None,
-) -> pd.Series[float]:
-    """Return the average causal effect over several models, such as draws from a posterior.
-
-    The spread says how far the data leave the model open, order included. It does not say how true the causal reading
-    is.
-
-    Parameters
-    ----------
-    trees : iterable of CStree
-    treatment, outcome, change, value, evidence
-        As for :meth:`cslearn.CStree.average_causal_effect`.
-
-    Returns
-    -------
-    pandas.Series
-        ``mean``, ``sd``, the quantiles ``5%``, ``50%`` and ``95%``, and ``models``, how many there were.
-
-    Examples
-    --------
-    >>> from cslearn.datasets import chickenpox_model
-    >>> from cslearn.inference import effect_over
-    >>> tree = chickenpox_model()
-    >>> refits = [tree.fit_parameters(tree.sample(1000, random_state=seed)) for seed in range(20)]
-    >>> effect_over(refits, "exposed", "carrier", change=("no", "yes"), value="yes").round(2)
-    mean       0.6...
-    sd         0.0...
-    5%         0.5...
-    50%        0.6...
-    95%        0.6...
-    models    20.00
-    dtype: float64
-    """
-    import pandas as pd
-
-    effects = np.array([average_causal_effect(tree, treatment, outcome, change, value, evidence) for tree in trees])
-    if not len(effects):
-        raise InputError("there are no models to take the effect over")
-    low, middle, high = np.quantile(effects, [0.05, 0.5, 0.95])
-    spread = effects.std(ddof=1) if len(effects) > 1 else np.nan
-    return pd.Series(
-        {"mean": effects.mean(), "sd": spread, "5%": low, "50%": middle, "95%": high, "models": len(effects)}
     )

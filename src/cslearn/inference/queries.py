@@ -165,8 +165,8 @@ class Queries:
             if method == "auto":
                 warnings.warn(
                     f"an exact answer would need too large tables: this is an estimate from {n_samples:,} weighted"
-                    f" draws, with standard errors up to {told['standard_error']:.1g}. More draws (n_samples) make them"
-                    " smaller; method='sampling' says that an estimate is wanted, 'exact' refuses it.",
+                    f" draws, with standard errors up to {told['standard_error']:.1g}. More evidence makes an exact"
+                    " answer easier; method='sampling' asks for an estimate, without this warning.",
                     EstimateWarning,
                     stacklevel=3,
                 )

@@ -165,5 +165,37 @@ class Rows:
             result[rows] = table
         return result
 
+    def log_prob(self, codes: Codes) -> Floats:
+        """Return the log-probability of what is known in each row; minus infinity where that is impossible.
+
+        Returns
+        -------
+        ndarray, shape (rows,)
+        """
+        total = np.zeros(len(codes))
+        jobs: dict[Block, list[NDArray[np.intp]]] = {}
+        whole: dict[int, list[NDArray[np.intp]]] = {}
+        for missing, rows in patterns(codes):
+            needed = self.relevant(missing, ())
+            left = {v for v, gap in enumerate(missing) if gap and needed[v]}
+            seen: set[int] = set()
+            while left:
+                block = self.block(min(left), missing, needed)
+                left -= set(block[0])
+                seen.update(block[1])
+                jobs.setdefault(block, []).append(rows)
+            for v, wanted in enumerate(needed):
+                if wanted and v not in seen:
+                    whole.setdefault(v, []).append(rows)
+        with np.errstate(divide="ignore"):
+            for v, parts in whole.items():
+                rows = np.concatenate(parts)
+                for scope, table in self.factors[v]:
+                    total[rows] += np.log(table[tuple(codes[rows, u] for u in scope)])
+        for block, parts in jobs.items():
+            rows = np.concatenate(parts)
+            total[rows] += self.posterior(block, (), codes[rows])[1]
+        return total
+
     def _one(self, target: int, row: NDArray[np.int32]) -> Any:
         return self.queries.coded_distribution(target, {v: int(x) for v, x in enumerate(row) if x >= 0})

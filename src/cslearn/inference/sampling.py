@@ -80,6 +80,7 @@ def weighted_shares(
     for t in targets:
         cell = cell * queries.cards[t] + codes[:, t]
     sizes = [queries.cards[t] for t in targets]
-    shares, squares = (np.bincount(cell, weights=w, minlength=int(np.prod(sizes))) for w in (weights, weights**2))
+    shares = np.bincount(cell, weights=weights, minlength=int(np.prod(sizes))).astype(float)
+    squares = np.bincount(cell, weights=weights**2, minlength=len(shares))
     variances = squares * (1 - 2 * shares) + squares.sum() * shares**2
     return shares.reshape(sizes), float(np.sqrt(variances.max(initial=0.0)))

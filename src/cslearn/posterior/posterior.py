@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from cslearn._numerics import RandomState, as_generator, log_sum_exp_axis
 from cslearn.counts import stage_counts
 from cslearn.cstree import CStree
-from cslearn.data import Table, as_table
+from cslearn.data import Table, as_table, incomplete_codes
 from cslearn.errors import InputError
 from cslearn.graphs import CSIRelation
 from cslearn.orders import Chain, ExactOrders, OrderPosterior
@@ -46,6 +46,10 @@ EDGE_MEMORY = 2**25
 LEAST_SPREAD = 0.01
 MAX_EDGES = 5000
 LEAST_DRAWS, MOST_DRAWS = 200, 500
+# CStrees that missing cells are summed out of.
+N_TREES = 50
+# Effects that are smaller than this part of the largest are zero.
+ROUNDING = 1e-12
 EXACT_DRAWS = 2000
 # Levels up to which predictions are averaged over all orders.
 EXACT_LEVELS = 2500
@@ -354,15 +358,33 @@ class CStreePosterior(OrderPosterior):
             changed.append(np.log(of_rows) + local[:, None])
         return exact.log_sum_over_orders(changed) - (exact.log_evidence + lgamma(p + 1))
 
-    def predict_proba(self, data: Any, target: str, *, n_orders: int | None = None) -> pd.DataFrame:
-        """Return the probabilities of the states of one variable given all others, averaged as in :meth:`log_prob`.
+    def predict_proba(
+        self,
+        data: Any,
+        target: str,
+        *,
+        n_orders: int | None = None,
+        n_draws: int = N_TREES,
+        random_state: RandomState = 0,
+    ) -> pd.DataFrame:
+        """Return the probabilities of the states of one variable given the others, averaged over the posterior.
+
+        In complete rows that is in closed form given an order, as in :meth:`log_prob`. Missing cells are summed out of
+        CStrees drawn from the posterior, each with the means of its parameters: the probability of what is known in the
+        row together with each state of the target, on average over the draws.
 
         Parameters
         ----------
         data : frame or whatever :func:`cslearn.data.as_table` reads
-            With all variables but the target; a column of the target is not looked at.
+            Cells may be missing, and columns too. A state that was not there in training counts as missing, with a
+            warning. A column of the target is not looked at.
         target : str
         n_orders : int, optional
+            For complete rows: draws of orders to average over, as in :meth:`log_prob`.
+        n_draws : int
+            For rows with missing cells: CStrees that are drawn.
+        random_state : int, Generator or None
+            Seed of these draws.
 
         Returns
         -------
@@ -371,22 +393,42 @@ class CStreePosterior(OrderPosterior):
         """
         import pandas as pd
 
-        i = self._column(target)
-        states = self._scores.table.states[i]
-        frame = data.to_frame() if isinstance(data, Table) else pd.DataFrame(data)
-        filled = frame.assign(**{target: pd.Series([states[0]] * len(frame), index=frame.index, dtype=object)})
-        codes = np.array(self._encoded(filled).codes)
-        by_state = []
-        for code in range(len(states)):
-            codes[:, i] = code
-            by_state.append(self._log_prob(codes, n_orders))
-        weights = np.array(by_state).T
-        weights = np.exp(weights - weights.max(axis=1, keepdims=True))
-        return pd.DataFrame(weights / weights.sum(axis=1, keepdims=True), columns=list(states), index=frame.index)
+        from cslearn.inference.prediction import index_of
+        from cslearn.inference.queries import labels_index
 
-    def predict(self, data: Any, target: str, *, n_orders: int | None = None) -> pd.Series:
-        """Return the most probable state of one variable given all others, for each row."""
-        return self.predict_proba(data, target, n_orders=n_orders).idxmax(axis=1).rename(target)
+        i, table = self._column(target), self._scores.table
+        codes = incomplete_codes(data, table.state_map, leave_out=[target])
+        found = self.target_probabilities(codes, i, n_orders=n_orders, n_draws=n_draws, random_state=random_state)
+        return pd.DataFrame(found, columns=labels_index(table.states[i]), index=index_of(data))
+
+    def target_probabilities(
+        self,
+        codes: NDArray[np.int32],
+        i: int,
+        *,
+        n_orders: int | None = None,
+        n_draws: int = N_TREES,
+        random_state: RandomState = 0,
+    ) -> Floats:
+        """Return what :meth:`predict_proba` does for column `i` of rows of codes, in which -1 is a missing cell."""
+        codes = codes.copy()
+        codes[:, i] = 0
+        gaps = (codes < 0).any(axis=1)
+        trees = self.sample(n_draws, parameters="mean", random_state=random_state) if gaps.any() else []
+        logs = np.empty((len(codes), self._scores.table.cards[i]))
+        for code in range(logs.shape[1]):
+            codes[:, i] = code
+            if not gaps.all():
+                logs[~gaps, code] = self._log_prob(codes[~gaps], n_orders)
+            if trees:
+                by_tree = [tree.queries.rows.log_prob(codes[gaps]) for tree in trees]
+                logs[gaps, code] = log_sum_exp_axis(by_tree, axis=0)
+        weights = np.exp(logs - logs.max(axis=1, keepdims=True))
+        return weights / weights.sum(axis=1, keepdims=True)
+
+    def predict(self, data: Any, target: str, **options: Any) -> pd.Series:
+        """Return the most probable state of one variable given the others, for each row; see :meth:`predict_proba`."""
+        return self.predict_proba(data, target, **options).idxmax(axis=1).rename(target)
 
     def _encoded(self, data: Any) -> Table:
         table = self._scores.table
@@ -423,15 +465,89 @@ class CStreePosterior(OrderPosterior):
         """
         import pandas as pd
 
-        if not 0 < interval < 1:
-            raise InputError(f"interval is a probability between 0 and 1, not {interval!r}")
+        tails = self._tails(interval)
         names = [targets] if isinstance(targets, str) else list(targets)
         trees = self.sample(n_draws, random_state=random_state)
         answers = [tree.query(names, evidence=evidence) for tree in trees]
         values = np.array([np.asarray(answer) for answer in answers])
-        tails = [(1 - interval) / 2, (1 + interval) / 2]
         lower, upper = np.quantile(values, tails, axis=0)
         return pd.DataFrame({"mean": values.mean(axis=0), "lower": lower, "upper": upper}, index=answers[0].index)
+
+    def effect(
+        self,
+        outcome: str,
+        do: Mapping[str, Any],
+        against: Mapping[str, Any] | None = None,
+        *,
+        value: Any = None,
+        evidence: Mapping[str, Any] | None = None,
+        interval: float = 0.95,
+        n_draws: int = N_ORDERS,
+        random_state: RandomState = 0,
+    ) -> pd.Series:
+        """Return the average causal effect of setting variables, with its posterior uncertainty.
+
+        The effect is computed in CStrees drawn from the joint posterior of order, stagings and parameters. Its spread
+        says how far the data leave the model open, directions included. It does not say how true the causal reading of
+        any of these models is: common causes that were not measured, and selection by effects, are in none of them.
+
+        Parameters
+        ----------
+        outcome : str
+        do, against : mapping of variable to state, or to odds
+            What is set, and what it is compared with, as for :meth:`cslearn.CStree.do`. Without `against` it is
+            compared with setting nothing.
+        value : state or mapping of state to number, optional
+            The state of the outcome whose probability is meant, or the number that each counts for; not needed if the
+            states are numbers.
+        evidence : mapping of str to evidence, optional
+            As for :meth:`cslearn.CStree.query`: the effect where this is seen after setting.
+        interval : float
+            Posterior probability of the interval, with equal tails.
+        n_draws : int
+            CStrees that are drawn.
+        random_state : int, Generator or None
+
+        Returns
+        -------
+        pandas.Series
+            ``mean``, ``sd``, ``lower`` and ``upper`` of the effect, ``positive``, the probability that it is above
+            zero, and ``none``, the probability that it is zero because the outcome does not depend on what is set.
+
+        Examples
+        --------
+        >>> from cslearn import CStreeLearner
+        >>> from cslearn.datasets import chickenpox_model
+        >>> data = chickenpox_model().sample(1000, random_state=0)
+        >>> order = [["background"], ["diagnosis"], ["exposed"], ["carrier"]]
+        >>> posterior = CStreeLearner(knowledge={"tiers": order}, random_state=0).fit(data).posterior_
+        >>> posterior.effect("carrier", do={"exposed": "yes"}, against={"exposed": "no"}, value="yes").round(2)
+        mean        0.6...
+        sd          0.0...
+        lower       0.5...
+        upper       0.6...
+        positive    1.0...
+        none        0.0...
+        dtype: float64
+        """
+        import pandas as pd
+
+        from cslearn.inference.causal import expected_value
+
+        tails = self._tails(interval)
+        trees = self.sample(n_draws, random_state=random_state)
+        effects = np.array(
+            [
+                expected_value(tree, outcome, do, value, evidence)
+                - expected_value(tree, outcome, against, value, evidence)
+                for tree in trees
+            ]
+        )
+        # Where nothing that was set leads to the outcome the two sums differ by rounding alone.
+        effects[np.abs(effects) < ROUNDING * (1 + np.abs(effects).max())] = 0.0
+        lower, upper = np.quantile(effects, tails)
+        told = {"mean": effects.mean(), "sd": effects.std(ddof=1), "lower": lower, "upper": upper}
+        return pd.Series({**told, "positive": (effects > 0).mean(), "none": (effects == 0).mean()})
 
     # ------------------------------------------------------------------ draws and point estimates
     def sample(
@@ -460,6 +576,8 @@ class CStreePosterior(OrderPosterior):
         >>> [tree.n_stages for tree in posterior.sample(3, random_state=0)]
         [9, 10, 10]
         """
+        if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
+            raise InputError(f"the number of CStrees to draw is a whole number, at least 1, not {n!r}")
         rng = as_generator(random_state)
         orders = self.orders[rng.integers(len(self.orders), size=n)]
         return [self._draw_tree(order, parameters, rng) for order in orders]
@@ -558,8 +676,7 @@ class CStreePosterior(OrderPosterior):
         import pandas as pd
         from scipy.stats import beta
 
-        if not 0 < interval < 1:
-            raise InputError(f"interval is a probability between 0 and 1, not {interval!r}")
+        tails = self._tails(interval)
         table, found = self._scores.table, []
         for name in tree.order:
             i = self._column(name)
@@ -570,12 +687,18 @@ class CStreePosterior(OrderPosterior):
                 cell = self._scores.ess / np.prod([table.cards[c] for c, _ in pairs], initial=1) / table.cards[i]
                 alpha = row + cell
                 rest = alpha.sum() - alpha
-                lower, upper = beta.ppf((1 - interval) / 2, alpha, rest), beta.ppf((1 + interval) / 2, alpha, rest)
+                lower, upper = (beta.ppf(tail, alpha, rest) for tail in tails)
                 for code, state in enumerate(table.states[i]):
                     mean = alpha[code] / alpha.sum()
                     found.append((name, str(context), state, row.sum(), mean, lower[code], upper[code]))
         columns = ["variable", "context", "state", "rows", "mean", "lower", "upper"]
         return pd.DataFrame(found, columns=columns)
+
+    @staticmethod
+    def _tails(interval: float) -> tuple[float, float]:
+        if not 0 < interval < 1:
+            raise InputError(f"interval is a probability between 0 and 1, not {interval!r}")
+        return (1 - interval) / 2, (1 + interval) / 2
 
     def _frame(self, values: Floats) -> pd.DataFrame:
         import pandas as pd

@@ -9,7 +9,7 @@ BIN := .venv/bin
 	$(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else "cslearn needs Python 3.11 or newer")'
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable .
+	$(BIN)/python -m pip install --quiet --editable '.[plots]'
 	touch $@
 
 .venv/installed-dev: .venv/installed

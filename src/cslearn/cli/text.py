@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from math import isfinite
@@ -210,10 +213,11 @@ def print_demo(learner: CStreeLearner, truth: CStree, data: pd.DataFrame) -> Non
     )
     _say(console, "(It has stages of three context variables, which a context bound of two cannot tell apart.)")
     console.print()
+    program = "cslearn" if shutil.which("cslearn") else os.path.relpath(sys.argv[0])  # as it can be called from here
     _say(console, "Next, on a table of your own:")
-    _say(console, "  cslearn estimate data.csv          how long it will take")
-    _say(console, "  cslearn fit data.csv -o model.json")
-    _say(console, "  cslearn show model.json")
+    _say(console, f"  {program} fit data.csv -o model.json")
+    _say(console, f"  {program} show model.json")
+    _say(console, f"  {program} report model.json data.csv -o report.html   then open it in a browser")
 
 
 def print_score(document: dict[str, Any], first_impossible: int | None) -> None:

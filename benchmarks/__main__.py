@@ -6,7 +6,7 @@
 import os
 import sys
 
-from benchmarks import accuracy, classifiers, mixing, model, peers, scale, speed
+from benchmarks import accuracy, classifiers, mixing, model, peers, posterior, scale, speed
 
 with_peers = "--peers" in sys.argv
 sys.argv = sys.argv[:1]
@@ -14,6 +14,7 @@ model.main()
 mixing.main()
 speed.main([])
 accuracy.main()
+posterior.main([])
 scale.main([])
 if "CSLEARN_DATA" in os.environ:
     classifiers.main([])

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from benchmarks.prior_draws import draw_from_prior
 from scipy.stats import chisquare
 
 from cslearn import CStreeLearner, kl_divergence, random_cstree
@@ -15,7 +16,6 @@ from cslearn.orders import ExactOrders, SubsetScores
 from cslearn.posterior import CStreePosterior
 from cslearn.priors import TreePrior
 from cslearn.scores import Scores
-from prior_draws import draw_from_prior
 
 pytestmark = pytest.mark.slow
 

@@ -151,7 +151,7 @@ def main(arguments: list[str] | None = None) -> None:
         rows.append([f"{k / 10:.1f} to {(k + 1) / 10:.1f}", *cells])
     text = (
         f"{(__doc__ or '').strip()}\n\n## The exact search\n\n"
-        "Binary variables, n = 1,000, all variables as candidates, two context variables; from the rows to the model.\n\n"
+        "Binary variables, n = 1,000, all variables as candidates, two context variables; from rows to model.\n\n"
         + table(["p", "CPU s", "wall s", "memory, MB"], exact_rows())
         + "\n\n## Chains against the exact search\n\n"
         "Largest absolute difference between the edge probabilities, and what the diagnostics say.\n\n"

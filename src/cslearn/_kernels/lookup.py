@@ -4,10 +4,12 @@ The functions do what those of the same name in :mod:`cslearn._kernels.relocatio
 """
 
 from collections import namedtuple
-from math import exp, inf
+from math import inf
 
 import numpy as np
 from numba import njit
+
+from cslearn._kernels.moves import place_for, remember
 
 __all__ = ["LookupProblem", "LookupState", "new_state", "relocation_log_weights", "run", "set_order"]
 
@@ -79,25 +81,7 @@ def run(problem, state, draws, greedy, trace, best_order, best, thin, kept, cold
         v = min(int(draws[step, 0] * p), p - 1)
         relocation_log_weights(problem, state, v, others, log_weights)
         here = state.position[v]
-        target = here
-        top, highest = -inf, here
-        for t in range(p):
-            if log_weights[t] > top:
-                top, highest = log_weights[t], t
-        if greedy:
-            if top > log_weights[here] + 1e-9:
-                target = highest
-        else:
-            total = 0.0
-            for t in range(p):
-                total += exp(cold * (log_weights[t] - top))
-            goal = draws[step, 1] * total
-            running = 0.0
-            for t in range(p):
-                running += exp(cold * (log_weights[t] - top))
-                if running > goal:
-                    target = t
-                    break
+        target = place_for(log_weights, here, draws[step, 1], greedy, cold)
         if target != here:
             moved += 1
             for t in range(min(here, target), max(here, target)):
@@ -110,14 +94,5 @@ def run(problem, state, draws, greedy, trace, best_order, best, thin, kept, cold
                         state.score[i] = problem.values[problem.offset[i] + state.level[i]]
             state.order[target] = v
             state.position[v] = target
-        score = 0.0
-        for t in range(p):
-            score += state.score[t]
-        trace[step] = score
-        for t in range(p):
-            if (step + 1) % thin == 0:
-                kept[(step + 1) // thin - 1, t] = state.order[t]
-            if score > best[0]:
-                best_order[t] = state.order[t]
-        best[0] = max(best[0], score)
+        remember(state, step, trace, best_order, best, thin, kept)
     return moved

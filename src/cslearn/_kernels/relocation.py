@@ -1,11 +1,12 @@
 """The relocation move over orders: its weights, its execution, and runs of moves."""
 
-from math import exp, inf
+from math import inf
 
 import numpy as np
 from numba import njit
 
 from cslearn._kernels.levels import clear, join, leave, log_score, new_state
+from cslearn._kernels.moves import place_for, remember
 
 __all__ = ["new_state", "relocate", "relocation_log_weights", "rescore", "run", "set_order"]
 
@@ -140,36 +141,9 @@ def run(problem, state, draws, greedy, trace, best_order, best, thin, kept, cold
         v = min(int(draws[step, 0] * p), p - 1)
         relocation_log_weights(problem, state, v, others, after, own, log_weights)
         here = state.position[v]
-        target = here
-        top, highest = -inf, here
-        for t in range(p):
-            if log_weights[t] > top:
-                top, highest = log_weights[t], t
-        if greedy:
-            if top > log_weights[here] + 1e-9:
-                target = highest
-        else:
-            total = 0.0
-            for t in range(p):
-                total += exp(cold * (log_weights[t] - top))
-            goal = draws[step, 1] * total
-            running = 0.0
-            for t in range(p):
-                running += exp(cold * (log_weights[t] - top))
-                if running > goal:
-                    target = t
-                    break
+        target = place_for(log_weights, here, draws[step, 1], greedy, cold)
         if target != here:
             moved += 1
             relocate(problem, state, v, target, others, after, own[target])
-        score = 0.0
-        for t in range(p):
-            score += state.score[t]
-        trace[step] = score
-        for t in range(p):
-            if (step + 1) % thin == 0:
-                kept[(step + 1) // thin - 1, t] = state.order[t]
-            if score > best[0]:
-                best_order[t] = state.order[t]
-        best[0] = max(best[0], score)
+        remember(state, step, trace, best_order, best, thin, kept)
     return moved

@@ -1,0 +1,45 @@
+"""What runs of moves share, whichever way their scores are kept: where a variable goes, and what is remembered."""
+
+from math import exp, inf
+
+from numba import njit
+
+__all__ = ["place_for", "remember"]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def place_for(log_weights, here, number, greedy, cold):
+    """Return the place that a uniform `number` picks, with chances proportional to the weights to the power `cold`.
+
+    A greedy move goes to the best place, and stays `here` where that is not better.
+    """
+    top, highest = -inf, here
+    for t in range(len(log_weights)):
+        if log_weights[t] > top:
+            top, highest = log_weights[t], t
+    if greedy:
+        return highest if top > log_weights[here] + 1e-9 else here
+    total = 0.0
+    for t in range(len(log_weights)):
+        total += exp(cold * (log_weights[t] - top))
+    goal = number * total
+    running = 0.0
+    for t in range(len(log_weights)):
+        running += exp(cold * (log_weights[t] - top))
+        if running > goal:
+            return t
+    return here
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def remember(state, step, trace, best_order, best, thin, kept):
+    """Note the score after a move, the order after every `thin`-th, and the best order met."""
+    score = 0.0
+    for t in range(len(state.score)):
+        score += state.score[t]
+    trace[step] = score
+    if (step + 1) % thin == 0:
+        kept[(step + 1) // thin - 1] = state.order
+    if score > best[0]:
+        best[0] = score
+        best_order[:] = state.order

@@ -45,7 +45,7 @@ LEARNERS = [*OURS, *DAGS, *TREES]
 TITLES = {name: name for name in OURS} | {n: t for n, (t, *_) in DAGS.items()} | {n: t for n, (t, _) in TREES.items()}
 SIZES, ROWS = (5, 7, 10, 15, 20), (250, 500, 1000, 10_000)
 NETWORKS = ("asia", "cancer", "earthquake", "survey", "sachs", "child", "alarm")
-REAL = ("alarm", "sachs", "mushroom", "titanic", "coronary", "car", "lizards", "chds", "st_PhDArticles", "monks3")
+REAL = ("alarm", "sachs", "mushroom", "titanic", "coronary", "car", "lizards", "chds", "phd-articles", "monks3")
 LARGE = ("child", "alarm", "mushroom")  # many variables of several states: minutes with deep contexts
 N_TEST = 10_000
 MOVES = 5000
@@ -275,6 +275,9 @@ def _page(found: dict[str, Any], sets: list[dict[str, Any]], learners: list[str]
             if group.items() <= data.items()
             and (key := json.dumps({**data, "learner": learner}, sort_keys=True)) in found
         ]
+        if not here:
+            return math.nan
+        here = [result for result in here if result.get("stopped") != 0.0]  # not run yet
         if not here:
             return math.nan
         for reason, word in (("error", "failed"), ("stopped", "too long")):

@@ -75,7 +75,9 @@ def test_without_data_the_experiment_says_so(tmp_path, monkeypatch, capsys):
 # ---------------------------------------------------------------- cells
 def options(folder, **changes):
     (folder / "results").mkdir(exist_ok=True)
-    return Namespace(**{"quick": True, "fresh": False, "output": folder, "jobs": 1, "limit": 60.0} | changes)
+    return Namespace(
+        **{"quick": True, "fresh": False, "output": folder, "jobs": 1, "limit": 60.0, "recorded": False} | changes
+    )
 
 
 def square(task):
@@ -105,6 +107,9 @@ def test_a_run_goes_on_where_it_was_ended(tmp_path):
     assert len(path.read_text().splitlines()) == 5
     common.compute("squares", counted, tasks, options(tmp_path, fresh=True))
     assert seen[6:] == [0, 1, 2, 3, 4]
+    found = common.compute("squares", counted, [{"x": 4}, {"x": 5}], options(tmp_path, recorded=True))
+    assert found == [{"square": 16}, {"stopped": 0.0}]
+    assert len(seen) == 11
 
 
 def test_cells_of_other_settings_are_computed_again(tmp_path, monkeypatch):

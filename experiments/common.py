@@ -85,7 +85,8 @@ def compute(
     Every result is written to ``results/<name>.jsonl`` as soon as it is there, with the task, the settings of the
     learner and the machine. A task that takes too long (in seconds of the processor, so that other work on the machine
     does not matter) has the result ``{"stopped": seconds}``, and so have those that are `harder` than one that was
-    stopped: they are not tried. What was stopped is tried again if it gets more time. With the option ``--recorded``
+    stopped: they are not tried. What was stopped is tried again if it gets more time,
+    unless the task has a limit of its own and its result says that it is final. With the option ``--recorded``
     nothing is computed, and what is missing has the result ``{"stopped": 0.0}``.
     """
     path = options.output / "results" / f"{name}.jsonl"
@@ -233,7 +234,8 @@ def _finished(path: Path, settings: str, limit: float) -> dict[str, dict[str, An
             record = json.loads(line)
         except ValueError:  # the last line of a run that was ended in the middle of writing
             continue
-        if record["settings"] == settings and record["result"].get("stopped", limit) >= limit:
+        result = record["result"]
+        if record["settings"] == settings and (result.get("final") or result.get("stopped", limit) >= limit):
             done[_key(record["task"])] = record
     return done
 

@@ -69,8 +69,8 @@ def main(argv: list[str] | None = None) -> None:
     text = [
         f"CPU seconds of all threads for {models} (the paper: 10) with context bound 2, phases apart. `auto` takes all"
         " variables as candidates while the tables fit into memory, and a repeated screen beyond. PC and GRaSP are"
-        " those of causal-learn, GRaSP with our count of its scores. The models are drawn by splitting, as the paper's are."
-        " What is larger than something that took too long was not tried.",
+        " those of causal-learn, GRaSP with our count of its scores. The models are drawn by splitting, as the"
+        " paper's are. What is larger than something that took too long was not tried.",
         table(["candidates", "n", "p", "total", *PHASES], body),
         save_figure(_picture(medians, sizes, rows), "figure3", options),
         "The paper, by the clock of a machine with 32 cores and for n = 1000: 10 s (PC) and 10 minutes (GRaSP) at"

@@ -493,6 +493,7 @@ OPTIONS = {
     r"method='sampling'": "--sampling",
     r"sep=('[^']*'|\S+)": r"--sep \1",
     r"max_states=(\d+)": r"--max-states \1",
+    r"with cslearn\.data\.discretize\b": "(cslearn discretize)",
     r"\bna_values=": "--na",
     r"\bmax_iter\b": "--max-iter",
     r"\bn_iter \(or 'auto'\)": "--n-iter (or auto)",

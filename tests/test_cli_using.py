@@ -150,3 +150,31 @@ def test_fit_with_gaps_and_with_interventions(run, tmp_path):
     code, _, err = run("fit", tmp_path / "i.csv", "-o", tmp_path / "i.json", "--interventions", "sett")
     assert code == 2
     assert "--interventions sett: the data have no such column" in err
+
+
+def test_measurements_are_cut_into_bins_and_new_ones_alike(run, tmp_path):
+    table, cuts, out = tmp_path / "t.csv", tmp_path / "cuts.json", tmp_path / "cut.csv"
+    table.write_text("dose,kind\n0.5,a\n1.5,b\n2.5,a\n3.5,\n")
+    code, printed, _ = run("discretize", table, "-o", out, "--cuts", cuts)
+    assert (code, printed) == (0, f"dose: <2 (2 rows), >=2 (2 rows)\nTable written to {out}.\n")
+    assert out.read_text() == "dose,kind\n<2,a\n<2,b\n>=2,a\n>=2,\n"
+    table.write_text("dose,kind\n1.9,a\n9,b\n")
+    assert run("discretize", table, "--cuts", cuts)[1] == "dose,kind\n<2,a\n>=2,b\n"
+    code, _, err = run("discretize", table, "--cuts", cuts, "--bins", 3)
+    assert code == 2
+    assert "the cut points are read from" in err
+    cuts.write_text("{")
+    code, _, err = run("discretize", table, "--cuts", cuts)
+    assert code == 2
+    assert "is no JSON file of cut points" in err
+
+
+def test_a_refused_measurement_names_the_command_that_cuts_it(run, tmp_path):
+    rows = "\n".join(f"{i / 7:.3f},{'ab'[i % 2]}" for i in range(60))
+    (tmp_path / "t.csv").write_text(f"dose,kind\n{rows}\n")
+    code, _, err = run("fit", tmp_path / "t.csv", "-o", tmp_path / "m.json")
+    assert code == 2
+    assert "(cslearn discretize)" in err
+    code, _, _ = run("discretize", tmp_path / "t.csv", "-o", tmp_path / "cut.csv", "--bins", 3, "--method", "uniform")
+    assert code == 0
+    assert run("fit", tmp_path / "cut.csv", "-o", tmp_path / "m.json", "--n-iter", 100)[0] == 0

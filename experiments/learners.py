@@ -261,7 +261,7 @@ def _suits(learner: str, data: dict[str, Any]) -> bool:
     if learner not in TREES:
         return True
     if learner == "cstrees":
-        return data["kind"] == "cstree" or data["name"] in ("sachs", "asia", "alarm", "titanic", "coronary")
+        return data["kind"] == "cstree" or data["name"] in ("sachs", "asia", "titanic", "coronary")
     train = data_of(data)[0]
     return math.prod(train.cards) <= MOST_OUTCOMES
 

@@ -32,6 +32,7 @@ from cslearn.estimators.search import greedy_search
 from cslearn.estimators.searching import (
     affordable,
     chain_problem,
+    default_temperatures,
     search_by_chains,
     search_exactly,
     with_adapted_prior,
@@ -101,9 +102,10 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         but at least as many as with None.
     n_chains : int
         Chains, each with a start of its own. The best order of all is taken.
-    n_temperatures : int
+    n_temperatures : int, optional
         More than one for parallel tempering, if orders far apart are about equally good and chains do not agree; four
-        temperatures take four times as long.
+        temperatures take four times as long. By default three where moves are cheap, that is if each variable has at
+        most 14 candidates and ``n_iter="auto"``, and otherwise one.
     burn_in, thin : int, optional
         Moves that are not kept as posterior draws, and every how many moves one is kept.
     knowledge : Knowledge or mapping, optional
@@ -191,7 +193,7 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         n_iter: int | Literal["auto"] | None = "auto",
         max_iter: int | None = None,
         n_chains: int = 4,
-        n_temperatures: int = 1,
+        n_temperatures: int | None = None,
         burn_in: int | None = None,
         thin: int | None = None,
         knowledge: Knowledge | Mapping[str, Any] | None = None,
@@ -402,6 +404,8 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         """Return the posterior over orders, by chains on a problem, or exactly if that is None."""
         seeds, seed = self._seeds()
         names = scores.table.variables
+        auto = self.n_iter == "auto"
+        n_temperatures = default_temperatures(scores, auto) if self.n_temperatures is None else self.n_temperatures
         settings = search_settings(
             scores.table,
             {v: [names[c] for c in own] for v, own in zip(names, scores.candidates, strict=True)},
@@ -411,7 +415,7 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
             ess=self.ess,
             prior=self.prior,
             n_chains=self.n_chains,
-            n_temperatures=self.n_temperatures,
+            n_temperatures=n_temperatures,
             random_state=seed,
         )
         if problem is None:
@@ -424,14 +428,14 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         posterior, self.interrupted_ = search_by_chains(
             scores,
             problem,
-            auto=self.n_iter == "auto",
+            auto=auto,
             settings=settings,
             n_chains=self.n_chains,
-            n_iter=None if self.n_iter == "auto" else self.n_iter,
+            n_iter=None if auto else self.n_iter,
             max_iter=self.max_iter,
             burn_in=self.burn_in,
             thin=self.thin,
-            n_temperatures=self.n_temperatures,
+            n_temperatures=n_temperatures,
             random_state=seeds,
             n_jobs=self.n_jobs,
             callback=None if self.callback is None else partial(self.callback, "orders"),
@@ -499,7 +503,7 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
             ("thin", 1),
         ):
             value = getattr(self, name)
-            if (name not in ("n_chains", "n_temperatures") and value is None) or (name == "n_iter" and value == "auto"):
+            if (name != "n_chains" and value is None) or (name == "n_iter" and value == "auto"):
                 continue
             if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
                 other = " or 'auto'" if name == "n_iter" else ""

@@ -26,7 +26,15 @@ from cslearn.posterior import CStreePosterior
 from cslearn.posterior.levels import Levels
 from cslearn.scores import Scores
 
-__all__ = ["affordable", "chain_problem", "exact_memory", "search_by_chains", "search_exactly", "with_adapted_prior"]
+__all__ = [
+    "affordable",
+    "chain_problem",
+    "default_temperatures",
+    "exact_memory",
+    "search_by_chains",
+    "search_exactly",
+    "with_adapted_prior",
+]
 
 # Up to so many variables and bytes an exact search is a matter of seconds, and taken by default.
 AUTO_EXACT = 11
@@ -35,6 +43,7 @@ MOST_EXACT = 22
 # If local scores are looked up, of which a move takes a microsecond.
 LOOKED_UP_MOVES = 160_000
 LOOKED_UP_DRAWS = 5000
+LOOKED_UP_TEMPERATURES = 3
 
 
 def exact_memory(scores: Scores) -> int:
@@ -92,6 +101,14 @@ def with_adapted_prior(scores: Scores, problem: Any, order: NDArray[np.int64]) -
     return scores.with_prior(prior), with_prior(problem, prior)
 
 
+def default_temperatures(scores: Scores, auto: bool) -> int:
+    """Return the number of temperatures of each chain: several where a move takes a microsecond.
+
+    With many rows and three context variables plain chains stay where they begin, far below each other.
+    """
+    return LOOKED_UP_TEMPERATURES if auto and are_looked_up(scores) else 1
+
+
 def search_by_chains(
     scores: Scores, problem: Any, *, auto: bool, settings: dict[str, Any], **options: Any
 ) -> tuple[CStreePosterior, bool]:
@@ -108,7 +125,7 @@ def search_by_chains(
         options["until"] = lambda chains: posterior(chains).converged
     if auto and are_looked_up(scores):
         # Enough moves that edge probabilities are right to two digits.
-        longest = options.get("max_iter") or 10 * LOOKED_UP_MOVES
+        longest = options.get("max_iter") or 8 * LOOKED_UP_MOVES
         options["n_iter"] = min(LOOKED_UP_MOVES, longest)
         options["max_iter"] = longest
         if options.get("thin") is None:

@@ -29,7 +29,7 @@ def children(n, seed=0):
 def test_it_is_the_joint_model_asked_for_the_class():
     X, y = children(500)
     classifier = CStreeClassifier(**QUICK).fit(X, y)
-    tree = CStreeLearner(**QUICK).fit(pd.concat([X, y], axis=1)).cstree_
+    tree = CStreeLearner(beta={"carrier": "auto"}, **QUICK).fit(pd.concat([X, y], axis=1)).cstree_
     assert classifier.cstree_ == tree
     assert classifier.target_ == "carrier"
     assert classifier.classes_.tolist() == ["no", "yes"]
@@ -81,6 +81,26 @@ def test_class_weights_multiply_the_probabilities():
     assert np.allclose(weighted[:, 1] / weighted[:, 0], 3 * plain[:, 1] / plain[:, 0])
     balanced = CStreeClassifier(class_weight="balanced", **QUICK).fit(X, y)
     assert np.allclose(balanced.class_weight_, len(y) / (2 * np.array([(y == "no").sum(), (y == "yes").sum()])))
+
+
+def rule(n, seed):
+    """A class that is the parity of three of five coins: no two of them tell anything of it."""
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(rng.integers(2, size=(n, 5)), columns=list("abcde"))
+    return X, pd.Series(np.where(X[["a", "b", "c"]].sum(axis=1) % 2, "odd", "even"), name="parity")
+
+
+def test_the_bound_of_the_class_is_raised_where_its_data_ask_for_it():
+    X, y = rule(400, 0)
+    classifier = CStreeClassifier(random_state=0).fit(X, y)
+    assert classifier.learner_.betas_ == {**dict.fromkeys("abcde", 2), "parity": 3}
+    new, truth = rule(1000, 1)
+    assert classifier.score(new, truth) == 1.0
+    assert CStreeClassifier(beta=2, random_state=0).fit(X, y).score(new, truth) < 0.6
+    # Where nothing asks for it the bound stays, and so does the model.
+    X, y = children(500)
+    assert set(CStreeClassifier(**QUICK).fit(X, y).learner_.betas_.values()) == {2}
+    assert CStreeClassifier(**QUICK).fit(X, y).cstree_ == CStreeClassifier(beta=2, **QUICK).fit(X, y).cstree_
 
 
 def test_averaged_prediction_is_that_of_the_posterior():
@@ -155,12 +175,10 @@ def test_mushrooms_are_told_apart_also_with_gaps():
     folder = os.environ.get("CSLEARN_DATA")
     if not folder:
         pytest.skip("CSLEARN_DATA names no directory with real data")
+    # All rows, with the question marks of one column as a state of their own.
     data = pd.read_csv(Path(folder) / "mushroom.csv.gz", dtype=str, keep_default_na=False)
-    # The rows without gaps, as in the paper.
-    data = data[~data.eq("?").any(axis=1)].reset_index(drop=True)
-    assert len(data) == 5644
-    target = data.columns[0]
-    X, y = data.drop(columns=target), data[target]
+    assert len(data) == 8124
+    X, y = data.drop(columns="class"), data["class"]
     full, gappy = [], []
     for split in range(20):
         rng = np.random.default_rng(split)

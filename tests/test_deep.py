@@ -9,7 +9,7 @@ import pytest
 
 import naive
 from cslearn import CStree, CStreeLearner
-from cslearn.errors import LimitError
+from cslearn.errors import InputError, LimitError
 from cslearn.estimators.deep import check_fit, fitting_number, grown_candidates, raised_bounds
 from cslearn.orders import SubsetScores
 from cslearn.priors import TreePrior
@@ -58,12 +58,35 @@ def test_the_bound_is_raised_where_the_data_ask_for_it_and_nowhere_else(truth):
     data = truth.sample_table(1500, random_state=1)
     sets = {v: tuple(w for w in data.variables if w != v) for v in data.variables}
     chosen_from = {v: len(own) for v, own in sets.items()}
-    raised = raised_bounds(data, truth.order, sets, most=4, chosen_from=chosen_from, ess=1.0, prior="tree")
+    raised = raised_bounds(
+        data,
+        {v: truth.order[:t] for t, v in enumerate(truth.order)},
+        sets,
+        most=4,
+        chosen_from=chosen_from,
+        ess=1.0,
+        prior="tree",
+    )
     assert raised == {v: 3 if v == "child" else 2 for v in data.variables}
     learner = CStreeLearner(beta="auto", random_state=0).fit(data)
     assert max(learner.betas_.values()) >= 3
     independent = CStreeLearner(beta="auto", random_state=0).fit(random_table([2] * 5, 300, np.random.default_rng(0)))
     assert set(independent.betas_.values()) == {2}
+
+
+def test_single_variables_have_a_bound_of_their_own(truth):
+    data = truth.sample(1000, random_state=1)
+    last = truth.order[-1]
+    learner = CStreeLearner(beta={last: 3}, n_iter=500, random_state=0).fit(data)
+    assert learner.betas_ == {**dict.fromkeys(truth.variables, 2), last: 3}
+    assert learner.cstree_.learning["settings"]["beta"] == {last: 3}
+    assert all(staging.bound <= learner.betas_[v] for v, staging in learner.cstree_.stagings.items())
+    # Two is what all have: the same model.
+    assert CStreeLearner(beta={last: 2}, random_state=0).fit(data).betas_ == dict.fromkeys(truth.variables, 2)
+    with pytest.raises(InputError, match="beta is given for 'nobody', but there is no such variable"):
+        CStreeLearner(beta={"nobody": 3}).fit(data)
+    with pytest.raises(InputError, match="of single variables is 2, 3, ... or 'auto', not 1"):
+        CStreeLearner(beta={last: 1}).fit(data)
 
 
 def test_candidates_for_a_larger_bound_keep_the_true_ones():

@@ -178,7 +178,7 @@ class Scores:
     def n_counted(self, target: int, size: int) -> int:
         """Return how many candidates the prior counts in a level that holds `size` of those of a target."""
         own = len(self.candidates[target])
-        return size if self.chosen_from[target] == own else round(size * self.chosen_from[target] / own)
+        return size if own in (0, self.chosen_from[target]) else round(size * self.chosen_from[target] / own)
 
     def log_normaliser(self, target: int, cards: NDArray[np.intp]) -> float:
         """Return the log of the sum of the prior's weights over a level of candidates with these cardinalities.

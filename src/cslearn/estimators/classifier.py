@@ -29,7 +29,8 @@ def _signature() -> inspect.Signature:
     """Return the parameters of the learner, and those of the classifier alone."""
     own = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=value) for name, value in OWN.items()]
     learner = inspect.signature(CStreeLearner.__init__)
-    return learner.replace(parameters=[*learner.parameters.values(), *own])
+    same = [p.replace(default="class") if p.name == "beta" else p for p in learner.parameters.values()]
+    return learner.replace(parameters=[*same, *own])
 
 
 class CStreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -40,6 +41,9 @@ class CStreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
 
     Parameters
     ----------
+    beta : int, "auto", mapping or "class"
+        The context bound, as for :class:`~cslearn.CStreeLearner`. With ``"class"``, the default, it is two for the
+        features, and for the class it is raised above two, up to four, if its data ask for it.
     class_weight : mapping of class to float, or "balanced", optional
         Weights that the probabilities of the classes are multiplied with, as if the rows of a class counted so many
         times. ``balanced`` makes all classes equally probable before anything is known. The model itself does not
@@ -48,7 +52,7 @@ class CStreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
         Predict by the average over the posterior, orders and stagings included, instead of the best model; see
         :meth:`cslearn.posterior.CStreePosterior.predict_proba`. Slower.
     **parameters
-        All others are those of :class:`~cslearn.CStreeLearner`, such as ``beta``, ``candidates``, ``n_iter``,
+        All others are those of :class:`~cslearn.CStreeLearner`, such as ``candidates``, ``n_iter``,
         ``missing`` and ``random_state``.
 
     Attributes
@@ -82,6 +86,7 @@ class CStreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
 
     class_weight: Mapping[Any, float] | Literal["balanced"] | None
     averaged: bool
+    beta: int | str | Mapping[str, Any]
     missing: str
 
     def __init__(self, **parameters: Any) -> None:
@@ -129,6 +134,8 @@ class CStreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
         features = list(frame.columns)
         frame[self.target_] = pd.Categorical.from_codes(codes, categories=pd.Index(self.classes_))
         parameters = {name: value for name, value in self.get_params(deep=False).items() if name not in OWN}
+        if isinstance(self.beta, str) and self.beta == "class":
+            parameters["beta"] = {self.target_: "auto"}
         self.learner_ = CStreeLearner(**parameters).fit(frame, sample_weight=sample_weight)
         weights = compute_class_weight(self.class_weight, classes=self.classes_, y=labels)
         self.class_weight_: NDArray[np.float64] = weights

@@ -4,11 +4,15 @@ Scores of contexts of three variables and more are kept for a dozen candidates o
 posterior of a cheaper pass, with two context variables and all candidates: whoever is probably joined to the variable,
 in one direction or the other. The rest are then tried beside the most probable ones, with the larger bound, and enter
 where they are probably used; this is repeated until none does.
+
+Single variables can be given a larger bound than the rest, such as the class of a classifier. Where the data choose it,
+it is raised while the evidence for the variable grows with all others before it, whatever the order: what matters of it
+is how it depends on the rest. The others keep two context variables and their most probable candidates.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,6 +31,7 @@ SUBSET_MEMORY = 1 << 26
 MOST_CANDIDATES = 12
 # The largest bound that is tried where the data choose.
 MOST_RAISED = 4
+FIRST_RAISED = 3
 # Whoever is less probably joined to a variable does not become a candidate.
 LEAST_PROBABILITY = 0.01
 ROUNDS = 5
@@ -129,7 +134,7 @@ def grown_candidates(
 
 def raised_bounds(
     table: Table,
-    order: tuple[str, ...],
+    before: Mapping[str, Sequence[str]],
     sets: Mapping[str, tuple[str, ...]],
     *,
     most: int,
@@ -139,9 +144,10 @@ def raised_bounds(
     n_jobs: int | None = None,
     interventions: NDArray[np.bool_] | None = None,
 ) -> dict[str, int]:
-    """Return the context bound of each variable, raised above two while the evidence of its level in an order grows."""
-    bounds = dict.fromkeys(table.variables, 2)
-    open_for_more = list(table.variables)
+    """Return the context bounds of variables, raised above two while the evidence grows with what is before them."""
+    cards = dict(zip(table.variables, table.cards, strict=True))
+    bounds = dict.fromkeys(before, 2)
+    open_for_more = list(before)
     evidence: dict[str, float] = {}
     for beta in range(2, most + 1):
         candidates = {v: sets[v] for v in table.variables}
@@ -158,10 +164,11 @@ def raised_bounds(
         )
         raised = []
         for v in open_for_more:
-            before = order[: order.index(v)]
-            if beta > 2 and len(set(sets[v]).intersection(before)) < beta:
+            if beta > 2 and len(set(sets[v]).intersection(before[v])) < beta:
                 continue
-            value = scores.local_order_score(v, before)
+            if beta > FIRST_RAISED and fitting_number(tuple(cards[w] for w in sets[v]), beta) < len(sets[v]):
+                continue
+            value = scores.local_order_score(v, before[v])
             if beta == 2 or value > evidence[v]:
                 bounds[v] = beta
                 evidence[v] = value
@@ -175,7 +182,7 @@ def deeper_scores(
     joined: NDArray[np.float64],
     order: tuple[str, ...],
     *,
-    beta: int | None,
+    beta: int | Mapping[str, int | None] | None,
 ) -> Scores:
     """Return scores with context bounds beyond two, on candidates chosen by a pass with two.
 
@@ -189,8 +196,8 @@ def deeper_scores(
         The probability that two variables are joined by an edge.
     order : tuple of str
         The best order of that pass.
-    beta : int or None
-        The bound; None raises it for each variable while its evidence grows, up to `MOST_RAISED`.
+    beta : int, None, or mapping of str to int or None
+        The bound, of all variables or of some; None raises it while the evidence grows, up to `MOST_RAISED`.
     """
     table, names = scores.table, scores.table.variables
     allowed = {v: tuple(names[c] for c in own) for v, own in zip(names, scores.candidates, strict=True)}
@@ -200,17 +207,34 @@ def deeper_scores(
         "n_jobs": scores.n_jobs,
         "interventions": scores.interventions,
     }
-    most = MOST_RAISED if beta is None else beta
+    of_some = isinstance(beta, Mapping)
+    wanted = dict(beta) if isinstance(beta, Mapping) else dict.fromkeys(names, beta)
+    bounds = {v: MOST_RAISED if bound is None else bound for v, bound in wanted.items()}
+    most = max(bounds.values())
     cards = dict(zip(names, table.cards, strict=True))
-    sizes = {v: tuple(sorted((cards[w] for w in own), reverse=True)) for v, own in allowed.items()}
-    if all(fitting_number(sizes[v], most) == len(own) for v, own in allowed.items()):
-        sets = allowed
+    open_sets = {v: own if v in wanted else () for v, own in allowed.items()}
+    sizes = {v: tuple(sorted((cards[w] for w in own), reverse=True)) for v, own in open_sets.items()}
+    if all(fitting_number(sizes[v], most) == len(own) for v, own in open_sets.items()):
+        sets: Sets = open_sets
     else:
-        sets = grown_candidates(table, allowed, joined, beta=most, **common)
-    bounds = dict.fromkeys(names, most)
+        # More than three for some: only on the candidates for three, if these are few enough.
+        given = [FIRST_RAISED, *(bound for bound in wanted.values() if bound is not None)]
+        sets = grown_candidates(table, open_sets, joined, beta=max(given) if of_some else most, **common)
     chosen_from = {v: len(own) for v, own in allowed.items()}
-    if beta is None:
-        bounds = raised_bounds(table, order, sets, most=most, chosen_from=chosen_from, **common)
-        if max(bounds.values()) == 2:
-            return scores
+    before = {
+        v: [u for u in order if u != v] if of_some else order[: order.index(v)]
+        for v, bound in wanted.items()
+        if bound is None
+    }
+    if before:
+        bounds |= raised_bounds(table, before, sets, most=most, chosen_from=chosen_from, **common)
+    if max(bounds.values()) <= 2:
+        return scores
+    for i, v in enumerate(names):
+        if v not in wanted:
+            bounds[v] = 2
+            ranked = sorted((names[c] for c in scores.candidates[i]), key=lambda w: -joined[scores.index[w], i])
+            number = fitting_number(tuple(cards[w] for w in ranked), 2)
+            least = LEAST_PROBABILITY if number < len(ranked) else -1.0
+            sets[v] = tuple(w for w in ranked[:number] if joined[scores.index[w], i] > least)
     return Scores(table, beta=bounds, candidates=sets, chosen_from=chosen_from, **common)

@@ -30,6 +30,7 @@ from cslearn.estimators.incomplete import fit_incomplete
 from cslearn.estimators.interventions import read_interventions
 from cslearn.estimators.search import greedy_search
 from cslearn.estimators.searching import (
+    LOOKED_UP_MOVES,
     affordable,
     chain_problem,
     default_temperatures,
@@ -66,10 +67,10 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
 
     Parameters
     ----------
-    beta : int or "auto"
+    beta : int, "auto", or mapping of str to int or "auto"
         Context bound: no stage has more context variables. Beyond two, candidates come from a first pass with two, and
         stagings are those that a decision tree can draw. ``"auto"`` raises the bound above two, up to four, for each
-        variable whose data ask for it.
+        variable whose data ask for it. A mapping gives some variables a bound of their own, all others two.
     candidates : {"auto", "all", "screen", "pc", "grasp"}, graph, mapping or matrix
         Which variables may be context variables of which; see :func:`cslearn.candidates.candidate_sets`. ``"auto"``
         takes all while `max_memory` allows it, and otherwise a repeated screen. ``"pc"`` and ``"grasp"`` need the extra
@@ -180,7 +181,7 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
     def __init__(
         self,
         *,
-        beta: int | Literal["auto"] = 2,
+        beta: int | Literal["auto"] | Mapping[str, int | Literal["auto"]] = 2,
         candidates: Any = "auto",
         alpha: int | None = None,
         level: float = 0.05,
@@ -274,6 +275,12 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
             _check_size(table)
             knowledge = Knowledge.coerce(self.knowledge)
             knowledge.check(table.variables)
+            unknown = [v for v in (self.beta if isinstance(self.beta, Mapping) else ()) if v not in table.variables]
+            if unknown:
+                raise InputError(
+                    f"beta is given for {unknown[0]!r}, but there is no such variable; there are"
+                    f" {', '.join(table.variables)}"
+                )
         with self._phase("candidates"):
             self.candidates_: CandidateSets = candidate_sets(
                 table,
@@ -322,22 +329,25 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
                 if not self.interrupted_:
                     scores, problem = with_adapted_prior(scores, problem, chains[0].best_order)
             self.prior_: Prior = scores.prior
-        deeper = self.beta == "auto" or self.beta > 2
+        bounds = self._larger_bounds()
         with self._phase("orders"):
             if self.interrupted_:
                 posterior = CStreePosterior(table.variables, chains, scores=scores)
             else:
-                posterior = self._search(scores, before, problem, checkpoint=not deeper)
-        if deeper and not self.interrupted_:
+                posterior = self._search(scores, before, problem, checkpoint=not bounds, max_iter=self.max_iter)
+        if bounds and not self.interrupted_:
             with self._phase("context bounds"):
                 joined = posterior.edge_probabilities(directed=False).to_numpy()
                 order = posterior.order_names(posterior.best.best_order)
-                bound = None if self.beta == "auto" else self.beta
-                deep = deeper_scores(scores, joined, order, beta=bound)
+                deep = deeper_scores(scores, joined, order, beta=bounds.get(None, bounds))
                 if deep is not scores:
                     scores = deep
                     problem = None if self._exactly(scores) else chain_problem(scores, before)
-                    posterior = self._search(scores, before, problem, checkpoint=True)
+                    # Where only some variables have a larger bound the first pass has found most of the order.
+                    longest = self.max_iter
+                    if self.n_iter == "auto" and longest is None and None not in bounds:
+                        longest = LOOKED_UP_MOVES
+                    posterior = self._search(scores, before, problem, checkpoint=True, max_iter=longest)
         self.betas_ = dict(zip(table.variables, scores.betas, strict=True))
         self.posterior_ = posterior
         self.order_ = posterior.order_names(posterior.best.best_order)
@@ -392,7 +402,12 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
 
     def _first_bound(self) -> int:
         """Return the context bound of the first pass; larger ones build on it."""
-        return 2 if self.beta == "auto" else min(self.beta, 2)
+        return min(self.beta, 2) if isinstance(self.beta, int | np.integer) else 2
+
+    def _larger_bounds(self) -> dict[Any, int | None]:
+        """Return the context bounds beyond two, None where the data choose; that of all variables under None."""
+        given = self.beta if isinstance(self.beta, Mapping) else {None: self.beta}
+        return {v: None if b == "auto" else int(b) for v, b in given.items() if b == "auto" or b > 2}
 
     def _exactly(self, scores: Scores) -> bool:
         """Tell whether to search exactly."""
@@ -400,7 +415,15 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
             return self.search == "exact"
         return self.n_iter == "auto" and self.checkpoint is None and affordable(scores)
 
-    def _search(self, scores: Scores, before: NDArray[np.bool_], problem: Any, *, checkpoint: bool) -> CStreePosterior:
+    def _search(
+        self,
+        scores: Scores,
+        before: NDArray[np.bool_],
+        problem: Any,
+        *,
+        checkpoint: bool,
+        max_iter: int | None,
+    ) -> CStreePosterior:
         """Return the posterior over orders, by chains on a problem, or exactly if that is None."""
         seeds, seed = self._seeds()
         names = scores.table.variables
@@ -432,7 +455,7 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
             settings=settings,
             n_chains=self.n_chains,
             n_iter=None if auto else self.n_iter,
-            max_iter=self.max_iter,
+            max_iter=max_iter,
             burn_in=self.burn_in,
             thin=self.thin,
             n_temperatures=n_temperatures,
@@ -458,7 +481,7 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
             "rows": table.n,
             "weight": None if table.weights is None else table.total_weight,
             "settings": {
-                "beta": self.beta if self.beta == "auto" else int(self.beta),
+                "beta": dict(self.beta) if isinstance(self.beta, Mapping) else self.beta,
                 "candidates": self.candidates_.method,
                 "alpha": None if self.alpha is None else int(self.alpha),
                 "level": self.level if self.candidates_.method == "pc" else None,
@@ -486,8 +509,11 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         self.timings_[name] = perf_counter() - begin
 
     def _check_parameters(self) -> None:
-        if self.beta != "auto":
-            check_beta(self.beta)
+        for bound in self.beta.values() if isinstance(self.beta, Mapping) else [self.beta]:
+            if bound != "auto":
+                check_beta(bound)
+            if isinstance(self.beta, Mapping) and bound != "auto" and bound < 2:
+                raise InputError(f"a context bound (beta) of single variables is 2, 3, ... or 'auto', not {bound!r}")
         if self.search not in SEARCHES:
             raise InputError(f"there is no search {self.search!r}; choose one of {', '.join(map(repr, SEARCHES))}")
         if self.parameters not in ESTIMATES:

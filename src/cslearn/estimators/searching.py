@@ -27,6 +27,7 @@ from cslearn.posterior.levels import Levels
 from cslearn.scores import Scores
 
 __all__ = [
+    "LOOKED_UP_MOVES",
     "affordable",
     "chain_problem",
     "default_temperatures",

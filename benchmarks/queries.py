@@ -181,7 +181,8 @@ reduced factors. "Width" is the treewidth of the moral graph by the min-fill heu
 needs tables over w + 1 variables when nothing is left out. "Refused" queries need a table of more than 2^25 entries
 after all reductions.
 
-- cslearn: stages reduced by the evidence, one factor for each set of context variables, elimination in NumPy.
+- cslearn: stages reduced by the evidence, one factor for each set of context variables, elimination in NumPy, in cases
+  where a table would be too large.
 - opt_einsum: the same reduced factors, contracted along its greedy path.
 - cslearn, sampling: {SAMPLES:,} weighted draws; it answers always, and the difference is its error.
 - pyAgrum: lazy propagation in the Bayesian network with all stages written out; not tried where the width is above 25.

@@ -37,11 +37,8 @@ if TYPE_CHECKING:
 
 __all__ = ["MostProbable", "Queries"]
 
-# Most cases that a query is divided into where a table would be too large. The evidence of a case leaves less of the
-# stages, so its tables are smaller by more than its share; a table is given up if it is larger by this factor than
-# equal shares could make up for.
+# Most cases that a query is divided into where a table would be too large.
 CASES = 64
-TOO_LARGE = 16
 # Reduced factors are remembered up to this number of pairs of a variable and evidence on its parents.
 MEMORY = 100_000
 
@@ -315,7 +312,7 @@ class Queries:
             scopes = [factor.scope for factors, _ in plan.parts for factor in factors]
             order = list(chain.from_iterable(order for _, order in plan.parts))
             v = splitting_variable(scopes, order, [*targets, *evidence.weights], self.cards)
-            if v is None or left < self.cards[v] or plan.size > self.max_table * left * TOO_LARGE:
+            if v is None or left < self.cards[v] or plan.size > self.max_table * left:
                 raise too_large(plan.size, self.max_table)
             for x in range(self.cards[v]):
                 case = Evidence({**evidence.hard, v: x}, evidence.weights, evidence.allowed)

@@ -110,7 +110,8 @@ def test_chains_are_judged_and_kept(run, data, tmp_path):
     from cslearn.orders import OrderPosterior
 
     draws = OrderPosterior.load(tmp_path / "draws.npz")
-    assert document["r_hat"] == draws.verdict.r_hat
+    # The file has the orders; edges, which the fit judged as well, need the scores of the data.
+    assert document["r_hat"] >= draws.verdict.r_hat
     assert document["ess"] == draws.verdict.ess
     _, out, _ = fit()
     assert f"4 chains of {document['n_iter']:,} moves agree: R-hat up to 1.0" in out

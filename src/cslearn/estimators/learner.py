@@ -106,7 +106,7 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
     n_temperatures : int, optional
         More than one for parallel tempering, if orders far apart are about equally good and chains do not agree; four
         temperatures take four times as long. By default three where moves are cheap, that is if each variable has at
-        most 14 candidates and ``n_iter="auto"``, and otherwise one.
+        most 14 candidates, with ``n_iter="auto"`` and without a checkpoint, and otherwise one.
     burn_in, thin : int, optional
         Moves that are not kept as posterior draws, and every how many moves one is kept.
     knowledge : Knowledge or mapping, optional
@@ -428,7 +428,10 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         seeds, seed = self._seeds()
         names = scores.table.variables
         auto = self.n_iter == "auto"
-        n_temperatures = default_temperatures(scores, auto) if self.n_temperatures is None else self.n_temperatures
+        n_temperatures = self.n_temperatures
+        if n_temperatures is None:
+            # A checkpoint may be of a search with a number of moves, which has one temperature.
+            n_temperatures = default_temperatures(scores) if auto and self.checkpoint is None else 1
         settings = search_settings(
             scores.table,
             {v: [names[c] for c in own] for v, own in zip(names, scores.candidates, strict=True)},

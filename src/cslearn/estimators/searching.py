@@ -102,12 +102,12 @@ def with_adapted_prior(scores: Scores, problem: Any, order: NDArray[np.int64]) -
     return scores.with_prior(prior), with_prior(problem, prior)
 
 
-def default_temperatures(scores: Scores, auto: bool) -> int:
+def default_temperatures(scores: Scores) -> int:
     """Return the number of temperatures of each chain: several where a move takes a microsecond.
 
     With many rows and three context variables plain chains stay where they begin, far below each other.
     """
-    return LOOKED_UP_TEMPERATURES if auto and are_looked_up(scores) else 1
+    return LOOKED_UP_TEMPERATURES if are_looked_up(scores) else 1
 
 
 def search_by_chains(

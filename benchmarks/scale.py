@@ -19,7 +19,7 @@ from cslearn.errors import ConvergenceWarning
 
 CASES = [(50, 1000, 15), (50, 10_000, 5), (100, 1000, 5), (100, 10_000, 3), (500, 1000, 1)]
 # Averages are taken up to this many variables, over so many orders, and for so many of the test rows.
-AVERAGED, N_ORDERS, N_ROWS = 100, 30, 4000
+AVERAGED, N_ORDERS, N_ROWS = 50, 30, 4000
 STAGES = {"climbing": {"n_iter": 1, "n_chains": 1}, "1,000 moves": {"n_iter": 1000}, "default": {}}
 
 

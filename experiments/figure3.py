@@ -35,9 +35,9 @@ def main(argv: list[str] | None = None) -> None:
     limits: dict[tuple[str, int, int], float] = {}
     tasks = [
         {"p": p, "n": n, "method": method, "seed": SEED + model}
-        for method in METHODS
-        for n in rows
         for p in sizes
+        for n in rows
+        for method in METHODS
         for model in range(options.models)
     ]
     results = compute("figure3", cell, tasks, options, harder)

@@ -95,7 +95,7 @@ def _picture(medians: Any, sizes: tuple[int, ...], rows: tuple[int, ...]) -> Any
         ax.set_xlabel("variables")
         ax.set_ylabel("CPU seconds")
         ax.grid(alpha=0.3)
-        ax.legend()
+    axes[0][0].legend()
     figure.tight_layout()
     return figure
 

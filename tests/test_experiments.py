@@ -36,6 +36,7 @@ def test_other_learners(tmp_path):
     learners.main(["--quick", "--output", str(tmp_path)])
     text = page("learners", tmp_path)
     assert "| 5 | 250 |" in text and "| titanic |" in text and "No other learner was run" in text
+    assert "1 for random CStrees, 1 for real data sets" in text
 
 
 @real

@@ -332,8 +332,8 @@ def _page(found: dict[str, Any], sets: list[dict[str, Any]], learners: list[str]
         " frequencies with 1 or 0.1 added to each cell, whichever predicts the rows held out better, which is to their"
         " advantage. `cstrees` (candidates from PC, 5,000 moves) and cegpy (agglomerative clustering of stages in the"
         " order of the columns, which for random CStrees need not be the true one) estimate their own. A graph with"
-        " undirected edges is completed to a DAG. A learner is given up after 60 CPU seconds (GRaSP 10 or 20, `cstrees` and"
-        " cegpy 300 seconds), as are larger data of the same kind; empty cells were not tried.",
+        " undirected edges is completed to a DAG. A learner is given up after 60 CPU seconds (GRaSP 10 or 20, `cstrees`"
+        " and cegpy 300 seconds), as are larger data of the same kind; empty cells were not tried.",
         "## Random CStrees",
         f"The gap to the truth in mean log-likelihood of {N_TEST:,} rows held out, in nats: an estimate of"
         " D(true ‖ learned). Smaller is better.",

@@ -152,7 +152,7 @@ def main(arguments: list[str] | None = None) -> None:
     text = (
         f"{(__doc__ or '').strip()}\n\n## The exact search\n\n"
         "Binary variables, n = 1,000, all variables as candidates, two context variables; from rows to model.\n\n"
-        + table(["p", "CPU s", "wall s", "memory, MB"], exact_rows())
+        + table(["p", "CPU s", "wall s", "memory on top, MB"], exact_rows())
         + "\n\n## Chains against the exact search\n\n"
         "Largest absolute difference between the edge probabilities, and what the diagnostics say.\n\n"
         + table(["data", "chains", "CPU s", "difference", "largest R-hat", "converged?"], agreement_rows())

@@ -1,6 +1,7 @@
 """Run all benchmarks but the choice of defaults; those that need other packages or networks by ``--peers``.
 
-`benchmarks.classifiers` and `benchmarks.queries` read real data from the directory that CSLEARN_DATA names.
+`benchmarks.bounds`, `benchmarks.classifiers` and `benchmarks.queries` read real data from the directory that
+CSLEARN_DATA names.
 """
 
 import os
@@ -19,7 +20,8 @@ scale.main([])
 if "CSLEARN_DATA" in os.environ:
     classifiers.main([])
 if with_peers:
-    from benchmarks import queries
+    from benchmarks import bounds, queries
 
+    bounds.main([])
     peers.main([])
     queries.main([])

@@ -1,7 +1,7 @@
-"""Run pyAgrum's greedy hill climbing on a table of codes. Called by `benchmarks.peers` in an environment of its own.
+"""Run pyAgrum's greedy hill climbing on a table of codes, called by other benchmarks in an environment of its own.
 
-Arguments: training file, file of rows to score, score ("BIC" or "BDeu"). Both files have the cardinalities in the row
-after the names. Prints one line of JSON.
+Arguments: training file, file of rows to score, score ("BIC" or "BDeu"), and the count that is added to each cell (1 by
+default). Both files have the cardinalities in the row after the names. Prints one line of JSON.
 """
 
 import json
@@ -34,7 +34,7 @@ def log_prob(network, rows):
 
 
 def main():
-    train, test, score = sys.argv[1:]
+    train, test, score, *added = sys.argv[1:]
     data = pd.read_csv(train)
     cards, rows = data.iloc[0], data[1:].reset_index(drop=True)
     wall, cpu = time.perf_counter(), time.process_time()
@@ -42,7 +42,7 @@ def main():
     learner.useGreedyHillClimbing()
     learner.useScoreBIC() if score == "BIC" else learner.useScoreBDeu()
     graph = learner.learnDAG()
-    learner.useSmoothingPrior(1)
+    learner.useSmoothingPrior(float(added[0]) if added else 1.0)
     network = learner.learnParameters(graph)
     result = {"wall": time.perf_counter() - wall, "cpu": time.process_time() - cpu}
     held_out = pd.read_csv(test)[1:].astype(int)

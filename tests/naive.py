@@ -118,9 +118,9 @@ def tree_prior(m, staging, beta=2, root=0.8, split=0.3, same=0.1, depth=0):
     return total
 
 
-def log_prior_weight(prior, cards, level, staging, beta=2):
+def log_prior_weight(prior, cards, level, staging, beta=2, kind="tree"):
     """Unnormalised log prior of a staging of a level of candidates."""
-    if not is_tree(staging):
+    if kind == "tree" and not is_tree(staging):
         return -inf
     if prior == "uniform":
         return 0.0
@@ -134,11 +134,11 @@ def level_stagings(cards, level, beta):
     return stagings([d if v in level else 1 for v, d in enumerate(cards)], beta, level)
 
 
-def log_joint_terms(rows, weights, cards, target, level, beta, ess, prior):
+def log_joint_terms(rows, weights, cards, target, level, beta, ess, prior, kind="tree"):
     """For every staging of the level: log of (normalised prior times marginal likelihood)."""
     level = [v for v in level if cards[v] > 1]
     everything = level_stagings(cards, level, beta)
-    priors = [log_prior_weight(prior, cards, level, s, beta) for s in everything]
+    priors = [log_prior_weight(prior, cards, level, s, beta, kind) for s in everything]
     normaliser = log_sum(priors)
     return [
         (p - normaliser + sum(log_z(rows, weights, cards, target, c, ess) for c in s), s)

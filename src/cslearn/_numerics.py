@@ -26,7 +26,10 @@ def log_sum_exp_axis(values: ArrayLike, axis: int) -> NDArray[np.float64]:
     array = np.asarray(values, dtype=float)
     if array.shape[axis] == 0:
         return np.full(np.delete(array.shape, axis), -inf)
-    return np.logaddexp.reduce(array, axis=axis)
+    top = array.max(axis=axis, keepdims=True)
+    top = np.where(np.isneginf(top), 0.0, top)
+    with np.errstate(divide="ignore"):
+        return np.log(np.exp(array - top).sum(axis=axis)) + top.squeeze(axis)
 
 
 def log_diff_exp(larger: float, smaller: float) -> float:

@@ -14,8 +14,8 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations
-from math import comb, inf, log, prod
-from typing import ClassVar
+from math import comb, fsum, inf, log, prod
+from typing import ClassVar, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,9 +23,23 @@ from numpy.typing import NDArray
 from cslearn._numerics import log_sum_exp
 from cslearn.errors import InputError
 from cslearn.stagings import Context, Staging
-from cslearn.stagings.level import LevelWeights, Splits
+from cslearn.stagings.every import all_weights, is_binary_three, log_sum_of_binary_others
+from cslearn.stagings.level import LevelWeights, Splits, inclusion_exclusion
 
-__all__ = ["ADAPTIVE", "PRIORS", "Prior", "SparsePrior", "TreePrior", "UniformPrior", "get_prior"]
+__all__ = [
+    "ADAPTIVE",
+    "PRIORS",
+    "Prior",
+    "SparsePrior",
+    "StagingKind",
+    "TreePrior",
+    "UniformPrior",
+    "check_stagings",
+    "get_prior",
+]
+
+StagingKind = Literal["tree", "all"]
+"""Which stagings there are beyond two context variables: those that a decision tree can draw, or all."""
 
 
 @dataclass(frozen=True)
@@ -56,11 +70,22 @@ class Prior(ABC):
             for t in range(beta)
         )
 
-    def log_weight(self, staging: Staging, m: int, beta: int) -> float:
-        """Return the unnormalised log-weight of a staging that a decision tree can draw; log 0 for any other."""
+    @property
+    def weighs_stages(self) -> bool:
+        """Whether the weight of a staging is the product of the weights of its stages, tree or not."""
+        return self.splits(3, 3) == inclusion_exclusion(3)
+
+    def log_weight(self, staging: Staging, m: int, beta: int, stagings: StagingKind = "tree") -> float:
+        """Return the unnormalised log-weight of a staging; log 0 for one that is not of the kind.
+
+        Those of the kind "tree" are what a decision tree can draw; "all" is for priors that weigh stages.
+        """
         if staging.bound > beta:
             return -inf
         cards, splits = staging.cards, self.splits(m, beta)
+        if stagings == "all" and beta > 2:
+            sizes = [(len(context), prod(cards[v] for v in context)) for context in staging]
+            return fsum(self._log_stage(m, t, beta) + self.log_share(m, t) / size for t, size in sizes)
         by_staging = any(weight < 0 for row in splits for weight in row)
 
         def below(contexts: list[Context], fixed: frozenset[object]) -> float:
@@ -84,6 +109,21 @@ class Prior(ABC):
 
         return below(list(staging), frozenset())
 
+    def _log_stage(self, m: int, t: int, beta: int) -> float:
+        return self.log_stop(m, t, beta) if t < min(beta, m) else 0.0
+
+    def stage_weights(self, cards: NDArray[np.intp], beta: int, m: int | None = None) -> list[NDArray[np.float64]]:
+        """Return the log-weights of all stages with no, one, ..., `beta` context variables, shapes ``(m, d) * t``."""
+        m, d = len(cards) if m is None else m, int(cards.max(initial=1))
+        stages: list[NDArray[np.float64]] = []
+        sizes = np.ones(())
+        for t in range(beta + 1):
+            if t:
+                sizes = np.multiply.outer(sizes, np.repeat(cards[:, None], d, axis=1))
+            share = self.log_share(m, t) if t <= m else 0.0
+            stages.append(self._log_stage(m, t, beta) + share / sizes)
+        return stages
+
     def level_weights(self, cards: NDArray[np.intp], beta: int, m: int | None = None) -> LevelWeights:
         """Return the log-weights of all pieces over a level of candidates, or of those left of `m` candidates."""
         m, left, d = len(cards) if m is None else m, len(cards), int(cards.max(initial=1))
@@ -100,14 +140,21 @@ class Prior(ABC):
             deepest = np.broadcast_to(share[..., None], (*sizes.shape, left))
         return LevelWeights(cards, stages, deepest, self.splits(m, beta))
 
-    def log_normaliser(self, cards: NDArray[np.intp], beta: int) -> float:
+    def log_normaliser(self, cards: NDArray[np.intp], beta: int, stagings: StagingKind = "tree") -> float:
         """Return the log of the sum over the stagings of a level of their weights."""
-        return _log_normaliser(self, tuple(sorted(map(int, cards))), beta)
+        return _log_normaliser(self, tuple(sorted(map(int, cards))), beta, stagings)
 
 
 @lru_cache(maxsize=100_000)
-def _log_normaliser(prior: Prior, cards: tuple[int, ...], beta: int) -> float:
-    return prior.level_weights(np.array(cards, dtype=np.intp), beta).log_sum()
+def _log_normaliser(prior: Prior, cards: tuple[int, ...], beta: int, stagings: StagingKind) -> float:
+    m, sizes = len(cards), np.array(cards, dtype=np.intp)
+    if stagings == "tree" or min(beta, m) <= 2:
+        return prior.level_weights(sizes, beta).log_sum()
+    if is_binary_three(cards, beta):
+        two = prior._log_stage(m, 2, beta) + prior.log_share(m, 2) / 4
+        others = log_sum_of_binary_others(m, two, prior.log_share(m, 3) / 8)
+        return float(np.logaddexp(prior.level_weights(sizes, beta).log_sum(), others))
+    return all_weights(sizes, prior.stage_weights(sizes, beta)).log_sum()
 
 
 @dataclass(frozen=True)
@@ -200,3 +247,16 @@ def get_prior(prior: str | Prior) -> Prior:
             f"there is no prior {prior!r}; choose one of {', '.join(map(repr, PRIORS))}, or for a learner {ADAPTIVE!r}"
         )
     return PRIORS[prior]
+
+
+def check_stagings(stagings: str, prior: str | Prior, *, beyond_two: bool) -> None:
+    """Raise an error if there is no such kind of stagings, or if the prior does not weigh all of them."""
+    if stagings not in get_args(StagingKind):
+        kinds = " and ".join(map(repr, get_args(StagingKind)))
+        raise InputError(f"there are no stagings of the kind {stagings!r}: there are {kinds}")
+    if stagings == "all" and beyond_two and (prior == ADAPTIVE or not get_prior(prior).weighs_stages):
+        name = prior if isinstance(prior, str) else prior.name
+        raise InputError(
+            f"stagings='all' needs a prior that gives weights to stages, and the prior {name!r} gives them to decision"
+            " trees: take prior='sparse' or 'uniform', or stagings='tree'"
+        )

@@ -23,9 +23,10 @@ from cslearn._numerics import n_threads
 from cslearn.counts import rows_that_agree, stage_counts
 from cslearn.data import Table, as_table
 from cslearn.errors import InputError
-from cslearn.priors import Prior, get_prior
+from cslearn.priors import Prior, StagingKind, check_stagings, get_prior
 from cslearn.stagings import Context, Staging
 from cslearn.stagings.counting import check_beta
+from cslearn.stagings.every import AllWeights, all_weights
 from cslearn.stagings.level import LevelWeights
 
 __all__ = ["Scores", "log_marginal_likelihood"]
@@ -78,8 +79,10 @@ class Scores:
     ----------
     data : Table or anything that :func:`cslearn.data.as_table` reads
     beta : int, or mapping of variable to int
-        Context bound of the stagings that local order scores sum over, for all variables or for each. Beyond two, these
-        are the stagings that a decision tree can draw.
+        Context bound of the stagings that local order scores sum over, for all variables or for each.
+    stagings : {"tree", "all"}
+        Beyond a context bound of two: only the stagings that a decision tree can draw, or all; see
+        :mod:`cslearn.stagings.every` for what that takes. All is for priors that weigh stages, uniform and sparse.
     ess : float
         Equivalent sample size of the Dirichlet priors.
     prior : {"uniform", "sparse", "tree"} or Prior
@@ -117,6 +120,7 @@ class Scores:
         data: Any,
         *,
         beta: int | Mapping[str, int] = 2,
+        stagings: StagingKind = "tree",
         ess: float = 1.0,
         prior: str | Prior = "uniform",
         candidates: Mapping[str, Iterable[str]] | None = None,
@@ -130,8 +134,11 @@ class Scores:
             raise InputError(f"ess, the equivalent sample size, is a positive number, not {ess!r}")
         self.betas = self._checked_bounds(beta)
         self.ess = float(ess)
-        self.prior = get_prior(prior)
+        self.stagings = stagings
+        self.prior = self._checked_prior(prior)
         self.n_jobs = n_jobs
+        self._deep: dict[int, tuple[list[Floats], Floats]] = {}
+        self._distinct: dict[int, tuple[Table, NDArray[Any]]] = {}
         self.index = {name: i for i, name in enumerate(self.table.variables)}
         self.candidates = self._checked_candidates(candidates)
         self.chosen_from = tuple(
@@ -142,8 +149,17 @@ class Scores:
     def with_prior(self, prior: str | Prior) -> Scores:
         """Return the scores with another prior over stagings; the tables, which do not depend on it, are shared."""
         other = copy(self)
-        other.prior = get_prior(prior)
+        other.prior = self._checked_prior(prior)
         return other
+
+    def _checked_prior(self, prior: str | Prior) -> Prior:
+        found = get_prior(prior)
+        check_stagings(self.stagings, found, beyond_two=self.beta > 2)
+        return found
+
+    def _takes_all(self, target: int) -> bool:
+        """Tell whether the stagings of a target are more than trees draw."""
+        return self.stagings == "all" and self.betas[target] > 2
 
     def _checked_candidates(self, candidates: Mapping[str, Iterable[str]] | None) -> tuple[NDArray[np.intp], ...]:
         """Return the columns of the candidates of each variable, ascending, constant variables left out."""
@@ -187,7 +203,7 @@ class Scores:
         """
         more = self.n_counted(target, len(cards)) - len(cards)
         filled = np.append(cards, np.repeat(np.sort(cards)[len(cards) // 2], more)) if more else cards
-        return self.prior.log_normaliser(filled.astype(np.intp), self.betas[target])
+        return self.prior.log_normaliser(filled.astype(np.intp), self.betas[target], self.stagings)
 
     # ------------------------------------------------------------------ contexts
     def log_z(self, target: str, context: Mapping[str, Any]) -> float:
@@ -290,12 +306,14 @@ class Scores:
                 list(pool.map(lambda i: count_pairs(words, starts[i], starts[i] + cards[i], pairs), range(table.p)))
                 list(pool.map(lambda i: score_packed(words, starts, pairs, table.codes, *common(i)), targets))
 
-    def level_weights(self, target: int, level: NDArray[np.intp]) -> LevelWeights:
+    def level_weights(self, target: int, level: NDArray[np.intp]) -> LevelWeights | AllWeights:
         """Return the log-weights, likelihood times unnormalised prior, of the stages of a level.
 
         `level` holds positions in the candidate set of the target.
         """
         cards = np.array(self.table.cards, dtype=np.intp)[self.candidates[target][level]]
+        if self._takes_all(target):
+            return self.all_weights(target, level, self.n_counted(target, len(level)))
         stages, deepest = self.stage_tables(target, level)
         prior = self.prior.level_weights(cards, self.betas[target], self.n_counted(target, len(cards)))
         return LevelWeights(
@@ -313,6 +331,10 @@ class Scores:
         cards = np.array(self.table.cards)[self.candidates[target][level]]
         d = int(cards.max(initial=1))
         beta = self.betas[target]
+        if self._takes_all(target):
+            scores = self.stage_scores(target, level)
+            exists = np.arange(scores[-1].shape[-1]) < cards[:, None]
+            return scores[:-1], np.where(exists, scores[-1], 0.0).sum(axis=-1)
         if beta > 2:
             stages, deepest = self._deep_tables(target)
             pick = [n for _ in range(beta) for n in (level, np.arange(d))]
@@ -326,8 +348,27 @@ class Scores:
             return [np.asarray(stop)], np.where(exists, single[level, :d], 0.0).sum(axis=1)
         return [np.asarray(stop), single[level, :d]], pair[np.ix_(level, level, np.arange(d))].transpose(1, 2, 0)
 
+    def all_weights(self, target: int, level: NDArray[np.intp], m: int) -> LevelWeights | AllWeights:
+        """Return the log-weights of all stagings of a level, with the prior weights of a level of `m` candidates."""
+        cards = np.array(self.table.cards, dtype=np.intp)[self.candidates[target][level]]
+        prior = self.prior.stage_weights(cards, self.betas[target], m)
+        scores = self.stage_scores(target, level)
+        return all_weights(cards, [one + other for one, other in zip(scores, prior, strict=True)])
+
+    def stage_scores(self, target: int, level: NDArray[np.intp]) -> list[Floats]:
+        """Return the log scores of the contexts of a level with no, one, ..., beta variables, shapes ``(m, d) * t``.
+
+        Only with ``stagings="all"`` and a context bound beyond two.
+        """
+        d = int(np.array(self.table.cards)[self.candidates[target][level]].max(initial=1))
+        stages, last = self._deep_tables(target)
+        return [table[np.ix_(*[level, np.arange(d)] * t)] if t else table for t, table in enumerate((*stages, last))]
+
     def _deep_tables(self, target: int) -> tuple[list[Floats], Floats]:
-        """Return the log scores of all contexts of the candidates of a target, for a context bound beyond two."""
+        """Return the log scores of all contexts of the candidates of a target, for a context bound beyond two.
+
+        Those of the most variables are summed over the states of the last one, unless all stagings are asked for.
+        """
         if target not in self._deep:
             from cslearn._kernels.sets import score_sets
 
@@ -336,7 +377,8 @@ class Scores:
             m, cards = len(candidates), np.array(table.cards, dtype=np.int64)
             d = int(cards[candidates].max(initial=1))
             tables = [np.zeros((m, d) * t) for t in range(beta)]
-            tables.append(np.zeros((*((m, d) * (beta - 1)), m)))
+            summed = not self._takes_all(target)
+            tables.append(np.zeros((*((m, d) * (beta - 1)), m) if summed else (m, d) * beta))
             for t, out in enumerate(tables):
                 score_sets(
                     rows_of_columns,
@@ -349,18 +391,10 @@ class Scores:
                     np.array(list(permutations(range(t))), dtype=np.int64).reshape(factorial(t), t),
                     d,
                     out.reshape(-1),
-                    t == beta,
+                    summed and t == beta,
                 )
             self._deep[target] = tables[:-1], tables[-1]
         return self._deep[target]
-
-    @cached_property
-    def _deep(self) -> dict[int, tuple[list[Floats], Floats]]:
-        return {}
-
-    @cached_property
-    def _distinct(self) -> dict[int, tuple[Table, NDArray[Any]]]:
-        return {}
 
     def _collapsed(self, target: int) -> tuple[Table, NDArray[Any]]:
         """Return the distinct rows that count for a target, and their codes, one contiguous row for each variable."""
@@ -425,7 +459,7 @@ class Scores:
         if staging.bound > self.betas[i] or not names.issuperset(staging.context_variables):
             return -inf
         cards = np.array([self.table.cards[self._column(name)] for name in names], dtype=np.intp)
-        prior = self.prior.log_weight(staging, self.n_counted(i, len(level)), self.betas[i])
+        prior = self.prior.log_weight(staging, self.n_counted(i, len(level)), self.betas[i], self.stagings)
         likelihood = fsum(self._stage_scores(target, staging.contexts))
         return prior + likelihood - self.log_normaliser(i, cards)
 

@@ -52,6 +52,13 @@ class PriorName(StrEnum):
     uniform = "uniform"
 
 
+class Stagings(StrEnum):
+    """Which stagings there are beyond two context variables."""
+
+    tree = "tree"
+    all = "all"
+
+
 class Search(StrEnum):
     """Searches over orders."""
 
@@ -226,6 +233,10 @@ def fit(
         typer.Option("--output", "-o", metavar="MODEL", help="Where to write the model.", show_default="model.json"),
     ] = None,
     beta: Beta = "2",
+    stagings: Annotated[
+        Stagings,
+        typer.Option("--stagings", help="Beyond two context variables: those that a decision tree draws, or all."),
+    ] = Stagings.tree,
     candidates: CandidatesOption = Candidates.auto,
     alpha: Alpha = None,
     level: Level = 0.05,
@@ -282,6 +293,7 @@ def fit(
     with fit_progress() as callback:
         learner = CStreeLearner(
             beta=_bound(beta),
+            stagings=stagings.value,
             candidates=candidates.value,
             alpha=alpha,
             level=level,

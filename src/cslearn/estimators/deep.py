@@ -23,6 +23,7 @@ from cslearn.errors import LimitError
 from cslearn.orders.subsets import memory_of_subsets
 from cslearn.priors import Prior
 from cslearn.scores import Scores
+from cslearn.stagings.every import cover_fits
 
 __all__ = ["deeper_scores", "fitting_number", "grown_candidates", "raised_bounds"]
 
@@ -49,6 +50,8 @@ def fitting_number(cards: tuple[int, ...], beta: int) -> int:
 
 def check_fit(scores: Scores) -> None:
     """Raise an error if a candidate set is too large for its context bound."""
+    if scores.stagings == "all":
+        _check_covers(scores)
     for name, candidates, beta in zip(scores.table.variables, scores.candidates, scores.betas, strict=True):
         cards = tuple(sorted((int(scores.table.cards[c]) for c in candidates), reverse=True))
         most = fitting_number(cards, beta)
@@ -57,6 +60,20 @@ def check_fit(scores: Scores) -> None:
                 f"{name!r} has {len(cards)} candidates; with beta={beta} there can be {most}. Give alpha={most}, a"
                 " smaller beta, or candidates='auto', which selects them."
             )
+
+
+def _check_covers(scores: Scores) -> None:
+    """Raise an error if there are too many stagings, beyond what trees draw, on a candidate set."""
+    for name, candidates, beta in zip(scores.table.variables, scores.candidates, scores.betas, strict=True):
+        cards = tuple(int(scores.table.cards[c]) for c in candidates)
+        if beta <= 2 or cover_fits(cards, beta):
+            continue
+        largest = tuple(sorted(cards, reverse=True))
+        most = next(k for k in range(len(cards)) if not cover_fits(largest[: k + 1], beta))
+        raise LimitError(
+            f"{name!r} has {len(cards)} candidates with cardinalities {cards}, which is too many for all stagings with"
+            f" beta={beta}. Give stagings='tree' for what a decision tree can draw, alpha={most} or a smaller beta."
+        )
 
 
 def grown_candidates(
@@ -197,7 +214,8 @@ def deeper_scores(
     order : tuple of str
         The best order of that pass.
     beta : int, None, or mapping of str to int or None
-        The bound, of all variables or of some; None raises it while the evidence grows, up to `MOST_RAISED`.
+        The bound, of all variables or of some; None raises it while the evidence grows, up to `MOST_RAISED`, or to
+        three where all stagings are asked for.
     """
     table, names = scores.table, scores.table.variables
     allowed = {v: tuple(names[c] for c in own) for v, own in zip(names, scores.candidates, strict=True)}
@@ -209,7 +227,8 @@ def deeper_scores(
     }
     of_some = isinstance(beta, Mapping)
     wanted = dict(beta) if isinstance(beta, Mapping) else dict.fromkeys(names, beta)
-    bounds = {v: MOST_RAISED if bound is None else bound for v, bound in wanted.items()}
+    raised = MOST_RAISED if scores.stagings == "tree" else FIRST_RAISED
+    bounds = {v: raised if bound is None else bound for v, bound in wanted.items()}
     most = max(bounds.values())
     cards = dict(zip(names, table.cards, strict=True))
     open_sets = {v: own if v in wanted else () for v, own in allowed.items()}
@@ -237,4 +256,6 @@ def deeper_scores(
             number = fitting_number(tuple(cards[w] for w in ranked), 2)
             least = LEAST_PROBABILITY if number < len(ranked) else -1.0
             sets[v] = tuple(w for w in ranked[:number] if joined[scores.index[w], i] > least)
-    return Scores(table, beta=bounds, candidates=sets, chosen_from=chosen_from, **common)
+    found = Scores(table, beta=bounds, stagings=scores.stagings, candidates=sets, chosen_from=chosen_from, **common)
+    check_fit(found)
+    return found

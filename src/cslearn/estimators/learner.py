@@ -49,7 +49,7 @@ from cslearn.orders import (
 )
 from cslearn.orders.summary import summarise
 from cslearn.posterior import CStreePosterior
-from cslearn.priors import ADAPTIVE, Prior, TreePrior
+from cslearn.priors import ADAPTIVE, Prior, TreePrior, check_stagings
 from cslearn.scores import Scores
 from cslearn.stagings.counting import check_beta
 
@@ -68,9 +68,13 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
     Parameters
     ----------
     beta : int, "auto", or mapping of str to int or "auto"
-        Context bound: no stage has more context variables. Beyond two, candidates come from a first pass with two, and
-        stagings are those that a decision tree can draw. ``"auto"`` raises the bound above two, up to four, for each
-        variable whose data ask for it. A mapping gives some variables a bound of their own, all others two.
+        Context bound: no stage has more context variables. Beyond two, candidates come from a first pass with two.
+        ``"auto"`` raises the bound above two, up to four, for each variable whose data ask for it. A mapping gives some
+        variables a bound of their own, all others two.
+    stagings : {"tree", "all"}
+        Beyond two context variables: only the stagings that a decision tree can draw, or all. All is for a prior that
+        weighs stages (``"sparse"`` or ``"uniform"``), and for ``beta=3`` with binary candidates or few other ones; see
+        :mod:`cslearn.stagings.every`.
     candidates : {"auto", "all", "screen", "pc", "grasp"}, graph, mapping or matrix
         Which variables may be context variables of which; see :func:`cslearn.candidates.candidate_sets`. ``"auto"``
         takes all while `max_memory` allows it, and otherwise a repeated screen. ``"pc"`` and ``"grasp"`` need the extra
@@ -182,6 +186,7 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         self,
         *,
         beta: int | Literal["auto"] | Mapping[str, int | Literal["auto"]] = 2,
+        stagings: Literal["tree", "all"] = "tree",
         candidates: Any = "auto",
         alpha: int | None = None,
         level: float = 0.05,
@@ -207,6 +212,7 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         callback: Callable[[str, Progress | None], None] | None = None,
     ) -> None:
         self.beta = beta
+        self.stagings = stagings
         self.candidates = candidates
         self.alpha = alpha
         self.level = level
@@ -307,6 +313,7 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
             scores = Scores(
                 table,
                 beta=self._first_bound(),
+                stagings=self.stagings,
                 ess=self.ess,
                 prior=prior,
                 candidates=self.candidates_.sets,
@@ -341,7 +348,9 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
                 order = posterior.order_names(posterior.best.best_order)
                 deep = deeper_scores(scores, joined, order, beta=bounds.get(None, bounds))
                 if deep is not scores:
-                    scores = deep
+                    # What splits are worth was chosen for two context variables.
+                    scores = deep.with_prior(adapted_prior_of_scores(deep, order)) if adaptive else deep
+                    self.prior_ = scores.prior
                     problem = None if self._exactly(scores) else chain_problem(scores, before)
                     # Where only some variables have a larger bound the first pass has found most of the order.
                     longest = self.max_iter
@@ -438,6 +447,7 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
             before,
             scores.interventions,
             beta=self.beta,
+            stagings=self.stagings,
             ess=self.ess,
             prior=self.prior,
             n_chains=self.n_chains,
@@ -485,6 +495,7 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
             "weight": None if table.weights is None else table.total_weight,
             "settings": {
                 "beta": dict(self.beta) if isinstance(self.beta, Mapping) else self.beta,
+                "stagings": self.stagings,
                 "candidates": self.candidates_.method,
                 "alpha": None if self.alpha is None else int(self.alpha),
                 "level": self.level if self.candidates_.method == "pc" else None,
@@ -512,11 +523,13 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         self.timings_[name] = perf_counter() - begin
 
     def _check_parameters(self) -> None:
-        for bound in self.beta.values() if isinstance(self.beta, Mapping) else [self.beta]:
+        given = list(self.beta.values()) if isinstance(self.beta, Mapping) else [self.beta]
+        for bound in given:
             if bound != "auto":
                 check_beta(bound)
             if isinstance(self.beta, Mapping) and bound != "auto" and bound < 2:
                 raise InputError(f"a context bound (beta) of single variables is 2, 3, ... or 'auto', not {bound!r}")
+        check_stagings(self.stagings, self.prior, beyond_two=any(bound == "auto" or bound > 2 for bound in given))
         if self.search not in SEARCHES:
             raise InputError(f"there is no search {self.search!r}; choose one of {', '.join(map(repr, SEARCHES))}")
         if self.parameters not in ESTIMATES:

@@ -6,7 +6,7 @@ sets; for these they serve every context bound, the exact search and the sampler
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from cslearn._numerics import n_threads
 from cslearn.scores import Scores
-from cslearn.stagings.level import full_split_weight
+from cslearn.stagings.every import AllWeights, binary_others, is_binary_three
+from cslearn.stagings.level import LevelWeights, full_split_weight
 
 __all__ = ["SubsetScores", "memory_of_subsets"]
 
@@ -91,6 +92,7 @@ class _Work:
         self.cards = tuple(int(scores.table.cards[c]) for c in scores.candidates[i])
         self.n = len(self.cards)
         self.beta = scores.betas[i]
+        self.all_stagings = scores.stagings == "all" and min(self.beta, self.n) > 2
 
     @cached_property
     def arrays(self) -> tuple[Any, Floats, Floats]:
@@ -109,6 +111,13 @@ class _Work:
 
     def sums(self, more: int) -> Floats:
         """Return the log sums for all subsets, with prior weights of a level with `more` further variables."""
+        if not self.all_stagings:
+            return self._sums_of_trees(more)
+        if is_binary_three(self.cards, self.beta):
+            return np.logaddexp(self._sums_of_trees(more), self._others(more, np.logaddexp))
+        return np.array([weights.log_sum() for weights in self._by_cover(more)])
+
+    def _sums_of_trees(self, more: int) -> Floats:
         from cslearn._kernels.subsets import sums_of_subsets
 
         shape, scores, constants = self.arrays
@@ -119,6 +128,27 @@ class _Work:
 
     def maxima(self) -> Floats:
         """Return the largest log-weights for all subsets."""
+        if not self.all_stagings:
+            return self._maxima_of_trees()
+        if is_binary_three(self.cards, self.beta):
+            return np.maximum(self._maxima_of_trees(), self._others(0, np.maximum))
+        return np.array([weights.maximum()[0] for weights in self._by_cover(0)])
+
+    def _others(self, more: int, combine: np.ufunc) -> Floats:
+        """Return the sums or maxima over the stagings that no tree draws, for all subsets of binary candidates."""
+        sizes = [self.scores.n_counted(self.i, size + more) for size in range(self.n + 1)]
+        prior = self.scores.prior
+        two = [prior.log_stop(m, 2, 3) + prior.log_share(m, 2) / 4 if m > 2 else 0.0 for m in sizes]
+        three = [prior.log_share(m, 3) / 8 if m > 2 else 0.0 for m in sizes]
+        stages = self.scores.stage_scores(self.i, np.arange(self.n))
+        return binary_others(stages, np.array(two), np.array(three), combine)
+
+    def _by_cover(self, more: int) -> Iterator[LevelWeights | AllWeights]:
+        for subset in range(1 << self.n):
+            level = np.array([k for k in range(self.n) if subset >> k & 1], dtype=np.intp)
+            yield self.scores.all_weights(self.i, level, self.scores.n_counted(self.i, len(level) + more))
+
+    def _maxima_of_trees(self) -> Floats:
         from cslearn._kernels.subsets import maxima_of_subsets
 
         shape, scores, constants = self.arrays

@@ -20,9 +20,10 @@ from cslearn._numerics import n_threads
 from cslearn.orders import ExactOrders, SubsetScores
 from cslearn.orders.problem import are_looked_up, order_problem
 from cslearn.scores import Scores
+from cslearn.stagings.every import AllWeights
 from cslearn.stagings.level import LevelWeights
 
-__all__ = ["Levels", "draw_levels", "exact_levels"]
+__all__ = ["Levels", "draw_levels", "drawn_levels", "exact_levels"]
 
 Floats = NDArray[np.float64]
 Level = tuple[int, ...]
@@ -40,6 +41,20 @@ def draw_levels(scores: Scores, orders: NDArray[np.integer]) -> list[list[Level]
         before = positions[:, candidates] < positions[:, [i]]
         found.append([tuple(np.flatnonzero(row).tolist()) for row in before])
     return found
+
+
+def drawn_levels(scores: Scores, orders: NDArray[np.integer], i: int) -> dict[Level, float]:
+    """Return the levels of a variable in some orders, with the shares of these in which each stands."""
+    if not len(scores.candidates[i]):
+        return {(): 1.0}
+    positions = np.argsort(orders, axis=1)
+    before = positions[:, scores.candidates[i]] < positions[:, [i]]
+    packed, counts = np.unique(np.packbits(before, axis=1), axis=0, return_counts=True)
+    distinct = np.unpackbits(packed, axis=1, count=before.shape[1])
+    return {
+        tuple(np.flatnonzero(row).tolist()): int(number) / len(orders)
+        for row, number in zip(distinct, counts, strict=True)
+    }
 
 
 def exact_levels(exact: ExactOrders, i: int) -> dict[Level, float]:
@@ -86,7 +101,7 @@ class Levels:
     def _problem(self) -> Any:
         return order_problem(self.scores)
 
-    def weights(self, i: int, level: Level) -> LevelWeights:
+    def weights(self, i: int, level: Level) -> LevelWeights | AllWeights:
         """Return the weights of the stagings of a variable."""
         return self.scores.level_weights(i, np.array(level, dtype=np.intp))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -21,7 +20,7 @@ from cslearn.graphs import CSIRelation
 from cslearn.orders import Chain, ExactOrders, OrderPosterior
 from cslearn.orders.diagnostics import Quantities, Verdict
 from cslearn.orders.problem import are_looked_up
-from cslearn.posterior.levels import Level, Levels, draw_levels, exact_levels
+from cslearn.posterior.levels import Level, Levels, draw_levels, drawn_levels, exact_levels
 from cslearn.scores import Scores
 from cslearn.stagings import Context, Staging
 
@@ -138,9 +137,7 @@ class CStreePosterior(OrderPosterior):
             # Stages take less time than predictions, and few candidates make few levels: then all draws.
             fewer = max(20_000 // len(self.variables), N_ORDERS // 4)
             n_orders = len(self.orders) if are_looked_up(self._scores) else fewer
-        drawn = Counter(self._drawn_levels(n_orders)[i])
-        total = sum(drawn.values())
-        return {level: number / total for level, number in drawn.items()}
+        return drawn_levels(self._scores, self._some_orders(n_orders), i)
 
     def _drawn_levels(self, n_orders: int | None) -> list[list[Level]]:
         return draw_levels(self._scores, self._some_orders(n_orders))

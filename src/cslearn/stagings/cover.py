@@ -1,23 +1,25 @@
-"""Sums, maxima, draws and lists over *all* stagings of a small level, by exact cover.
+"""All stagings of a small level, by exact cover.
 
 The outcomes of the level are the cells of a box and a context is the set of cells that agree with it. A staging
 is an exact cover of the box by contexts. The first uncovered cell must be covered by one of the contexts through
-it, so a recursion on the set of uncovered cells, memoised, sums over all stagings without listing them.
+it, so a recursion on the set of uncovered cells, memoised, sums over all stagings without listing them. The sets that
+can be met do not depend on weights: they are kept as a graph, over which :mod:`cslearn.stagings.every` takes sums.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import combinations, product
-from math import inf, prod
-from typing import TypeVar
+from functools import cached_property
+from itertools import combinations, pairwise, product
+from math import prod
+from typing import NamedTuple, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from cslearn._numerics import log_sum_exp
 from cslearn.errors import LimitError
 
-__all__ = ["BoxCover", "Pairs"]
+__all__ = ["BoxCover", "CoverGraph", "Pairs"]
 
 # What the recursion may remember: about ten seconds and half a gigabyte of partial covers.
 PARTIAL_COVER_LIMIT = 2_000_000
@@ -28,10 +30,38 @@ Pairs = tuple[tuple[int, int], ...]
 """A context over positions: ``((variable, state), ...)``."""
 
 
-class BoxCover:
-    """Exact covers of the box with cardinalities `cards` by contexts of at most `beta` variables."""
+class CoverGraph(NamedTuple):
+    """Partial covers of a box, which are numbered so that a choice leads to a smaller number.
 
-    def __init__(self, cards: Sequence[int], beta: int) -> None:
+    Number 0 has nothing left to cover, the last one everything. From cover `k` the choices ``start[k]`` to
+    ``start[k + 1]`` go on: ``context`` is the context that is chosen, ``rest`` the cover it leads to. Covers from
+    ``layer[h]`` to ``layer[h + 1]`` have at most ``h + 1`` stages left, and need no other of their layer.
+    """
+
+    start: NDArray[np.intp]
+    context: NDArray[np.intp]
+    rest: NDArray[np.intp]
+    layer: NDArray[np.intp]
+
+    @property
+    def n_covers(self) -> int:
+        """Number of partial covers."""
+        return len(self.start) - 1
+
+    def layers(self) -> Iterator[tuple[slice, slice, NDArray[np.intp]]]:
+        """Yield the covers of each layer, from the last stage on, their choices, and where those of each begin."""
+        for first, last in pairwise(self.layer.tolist()):
+            edges = slice(int(self.start[first]), int(self.start[last]))
+            yield slice(first, last), edges, self.start[first:last] - edges.start
+
+
+class BoxCover:
+    """Exact covers of the box with cardinalities `cards` by contexts of at most `beta` variables.
+
+    More than `limit` partial covers are refused, by default two million.
+    """
+
+    def __init__(self, cards: Sequence[int], beta: int, limit: int | None = None) -> None:
         cells = prod(cards)
         if cells > CELL_LIMIT:
             raise LimitError(
@@ -39,6 +69,8 @@ class BoxCover:
                 f" {CELL_LIMIT} outcomes; the cardinalities {tuple(cards)} make {cells}. Use beta <= 2 or fewer"
                 f" candidates."
             )
+        self.cards, self.beta = tuple(cards), beta
+        self.limit = PARTIAL_COVER_LIMIT if limit is None else limit
         self.everything = (1 << cells) - 1
         outcomes = list(product(*(range(d) for d in cards)))
         self.contexts: list[Pairs] = []
@@ -70,10 +102,10 @@ class BoxCover:
         def value(uncovered: int) -> T:
             if uncovered in memo:
                 return memo[uncovered]
-            if len(memo) >= PARTIAL_COVER_LIMIT:
+            if len(memo) >= self.limit:
                 raise LimitError(
-                    f"these stagings need more than the limit of {PARTIAL_COVER_LIMIT:,} partial covers."
-                    " Use a smaller beta or fewer candidates."
+                    f"all stagings of a level with cardinalities {self.cards} and beta={self.beta} need more than the"
+                    f" limit of {self.limit:,} partial covers. Use a smaller beta or fewer candidates."
                 )
             result = combine([(c, value(uncovered & ~self.masks[c])) for c in self._choices(uncovered)])
             memo[uncovered] = result
@@ -89,41 +121,27 @@ class BoxCover:
         """Return the number of stagings."""
         return self._solve(lambda choices: sum(rest for _, rest in choices), 1)[self.everything]
 
-    def log_sums(self, log_weights: Sequence[float]) -> dict[int, float]:
-        """Return the log of the sum over covers, of every set of uncovered cells that can be met."""
-        return self._solve(
-            lambda choices: log_sum_exp([log_weights[c] + rest for c, rest in choices]) if choices else -inf, 0.0
+    @cached_property
+    def graph(self) -> CoverGraph:
+        """The partial covers that can be completed, and the ways to go on from each."""
+        heights = self._solve(lambda choices: 1 + max((rest for _, rest in choices if rest >= 0), default=-2), 0)
+        complete = sorted((uncovered for uncovered, height in heights.items() if height >= 0), key=heights.__getitem__)
+        number = {uncovered: k for k, uncovered in enumerate(complete)}
+        start, context, rest = [0, 0], [], []
+        for uncovered in complete[1:]:
+            for choice in self._choices(uncovered):
+                left = number.get(uncovered & ~self.masks[choice])
+                if left is not None:
+                    context.append(choice)
+                    rest.append(left)
+            start.append(len(context))
+        of_height = np.array([heights[uncovered] for uncovered in complete], dtype=np.intp)
+        return CoverGraph(
+            np.array(start, dtype=np.intp),
+            np.array(context, dtype=np.intp),
+            np.array(rest, dtype=np.intp),
+            np.searchsorted(of_height, np.arange(1, of_height[-1] + 2)),
         )
-
-    def maximum(self, log_weights: Sequence[float], tolerance: float) -> tuple[float, list[Pairs]]:
-        """Return the largest log-weight of a staging, and the staging with the fewest stages that attains it."""
-
-        def best(choices: list[tuple[int, tuple[float, int, int]]]) -> tuple[float, int, int]:
-            options = [(log_weights[c] + value, stages + 1, c) for c, (value, stages, _) in choices]
-            top = max((value for value, _, _ in options), default=-inf)
-            slack = tolerance * max(1.0, abs(top)) if top > -inf else 0.0
-            ties = [option for option in options if option[0] >= top - slack]
-            return min(ties, key=lambda option: option[1:]) if ties else (-inf, 0, -1)
-
-        memo = self._solve(best, (0.0, 0, -1))
-        chosen, uncovered = [], self.everything
-        while uncovered:
-            choice = memo[uncovered][2]
-            chosen.append(self.contexts[choice])
-            uncovered &= ~self.masks[choice]
-        return memo[self.everything][0], chosen
-
-    def draw(self, log_weights: Sequence[float], memo: dict[int, float], rng: np.random.Generator) -> list[Pairs]:
-        """Draw a staging with probability proportional to its weight; `memo` is from :meth:`log_sums`."""
-        chosen, uncovered = [], self.everything
-        while uncovered:
-            choices = self._choices(uncovered)
-            logs = np.array([log_weights[c] + memo[uncovered & ~self.masks[c]] for c in choices])
-            shares = np.exp(logs - memo[uncovered])
-            choice = choices[int(rng.choice(len(choices), p=shares / shares.sum()))]
-            chosen.append(self.contexts[choice])
-            uncovered &= ~self.masks[choice]
-        return chosen
 
     def listing(self) -> Iterator[list[Pairs]]:
         """Yield every staging once."""

@@ -42,6 +42,7 @@ __all__ = [
     "TIE_TOLERANCE",
     "LevelWeights",
     "Splits",
+    "draw_log",
     "draw_uniform",
     "full_split_weight",
     "inclusion_exclusion",
@@ -242,7 +243,7 @@ class LevelWeights:
                 options.append(flat)
             weights = np.concatenate(options)
             while True:
-                pick = _draw_log(weights, rng) - 1
+                pick = draw_log(weights, rng) - 1
                 if pick < 0:
                     return [prefix]
                 r = 1
@@ -401,7 +402,7 @@ def draw_uniform(cards: Sequence[int], beta: int, rng: np.random.Generator) -> l
     options = m if beta == 2 else 1
     roots = np.append(sizes * np.log(options), 0.0)
     while True:
-        k = _draw_log(roots, rng)
+        k = draw_log(roots, rng)
         if k == m:
             return [()]
         # Option k, which would split on the root itself, stands for a stop.
@@ -443,7 +444,7 @@ def _best(stages: Floats, options: list[tuple[Floats, Ints]], tolerance: float) 
     return np.where(stops, stop, value), np.where(stops, 1, count), np.where(stops, -1, pick)
 
 
-def _draw_log(log_weights: Floats, rng: np.random.Generator) -> int:
+def draw_log(log_weights: Floats, rng: np.random.Generator) -> int:
     """Draw a position with probability proportional to ``exp(log_weights)``."""
     sums = np.cumsum(np.exp(log_weights - log_weights.max()))
     return int(np.searchsorted(sums, rng.random() * sums[-1], side="right"))

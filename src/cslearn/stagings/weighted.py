@@ -17,13 +17,8 @@ from cslearn._numerics import RandomState, as_generator
 from cslearn.errors import InputError
 from cslearn.stagings.counting import Cards, candidate_cards, check_beta
 from cslearn.stagings.cover import BoxCover, Pairs
-from cslearn.stagings.level import (
-    TIE_TOLERANCE,
-    LevelWeights,
-    draw_uniform,
-    inclusion_exclusion,
-    two_variable_contexts,
-)
+from cslearn.stagings.every import CoverWeights
+from cslearn.stagings.level import LevelWeights, draw_uniform, inclusion_exclusion, two_variable_contexts
 from cslearn.stagings.types import Context, Scope, Staging, as_scope
 
 __all__ = ["draw", "listing", "log_sum", "maximum"]
@@ -98,8 +93,7 @@ def log_sum(
     level = _Level(cards, beta, candidates)
     if level.beta <= 2:
         return level.weights(log_weight).log_sum()
-    cover = BoxCover(level.cards, level.beta)
-    return cover.log_sums(level.log_weights(cover.contexts, log_weight))[cover.everything]
+    return level.cover_weights(log_weight).log_sum()
 
 
 def maximum(
@@ -134,8 +128,7 @@ def maximum(
     if level.beta <= 2:
         value, contexts = level.weights(log_weight).maximum()
     else:
-        cover = BoxCover(level.cards, level.beta)
-        value, contexts = cover.maximum(level.log_weights(cover.contexts, log_weight), TIE_TOLERANCE)
+        value, contexts = level.cover_weights(log_weight).maximum()
     if value == -inf:
         raise InputError("every staging of the level has weight zero: there is no best one")
     return value, level.staging(contexts)
@@ -175,15 +168,9 @@ def draw(
     rng = as_generator(random_state)
     if level.beta <= 2 and log_weight is None:
         return [level.staging(draw_uniform(level.cards, level.beta, rng)) for _ in range(size)]
-    if level.beta <= 2:
-        weights = level.weights(log_weight)
-        _check_some_weight(weights.log_sum())
-        return [level.staging(weights.draw(rng)) for _ in range(size)]
-    cover = BoxCover(level.cards, level.beta)
-    log_weights = level.log_weights(cover.contexts, log_weight)
-    sums = cover.log_sums(log_weights)
-    _check_some_weight(sums[cover.everything])
-    return [level.staging(cover.draw(log_weights, sums, rng)) for _ in range(size)]
+    weights = level.weights(log_weight) if level.beta <= 2 else level.cover_weights(log_weight)
+    _check_some_weight(weights.log_sum())
+    return [level.staging(weights.draw(rng)) for _ in range(size)]
 
 
 class _Level:
@@ -213,6 +200,10 @@ class _Level:
         if any(value == inf or value != value for value in values):
             raise InputError("a log-weight of a context must be a number below infinity")
         return values
+
+    def cover_weights(self, log_weight: LogWeight | None) -> CoverWeights:
+        cover = BoxCover(self.cards, self.beta)
+        return CoverWeights(cover, self.log_weights(cover.contexts, log_weight))
 
     def weights(self, log_weight: LogWeight | None) -> LevelWeights:
         m, d, beta = len(self.cards), max(self.cards, default=0), self.beta

@@ -1,6 +1,7 @@
 """Beyond two context variables: candidates from a first pass, bounds raised where the data ask for it."""
 
 import itertools
+import os
 from math import isclose, log
 
 import networkx as nx
@@ -9,8 +10,11 @@ import pytest
 
 import naive
 from cslearn import CStree, CStreeLearner
+from cslearn.data import as_table
+from cslearn.datasets import load_alarm, true_edges
 from cslearn.errors import InputError, LimitError
 from cslearn.estimators.deep import check_fit, fitting_number, grown_candidates, raised_bounds
+from cslearn.metrics import cpdag, shd
 from cslearn.orders import SubsetScores
 from cslearn.priors import TreePrior
 from cslearn.scores import Scores
@@ -18,11 +22,11 @@ from cslearn.stagings import Staging
 from problems import random_table, rows_of
 
 
-def three_parents(n_others=3, seed=0):
-    """A model in which `child` follows the parity of three parents, among some others that matter for nothing."""
+def three_parents(n_others=3, seed=0, parents="abc"):
+    """A model in which `child` follows the parity of its parents, among some others that matter for nothing."""
     rng = np.random.default_rng(seed)
-    names = ["a", "b", "c", *(f"other{i}" for i in range(n_others)), "child"]
-    graph = nx.DiGraph([("a", "child"), ("b", "child"), ("c", "child")])
+    names = [*parents, *(f"other{i}" for i in range(n_others)), "child"]
+    graph = nx.DiGraph([(parent, "child") for parent in parents])
     graph.add_nodes_from(names)
     structure = CStree.from_dag(graph, states=dict.fromkeys(names, (0, 1)))
     values = {}
@@ -52,6 +56,19 @@ def test_three_parents_are_found_with_a_larger_bound(truth, search):
     assert all(joined.loc[v, "child"] > 0.99 for v in "abc")
     assert joined.loc["other0", "child"] < 0.5
     assert max(staging.bound for staging in three.cstree_.stagings.values()) == 3
+
+
+def test_four_parents_are_found_with_a_bound_of_four():
+    truth = three_parents(n_others=2, parents="abcd")
+    data, test = truth.sample_table(2000, random_state=1), truth.sample_table(2000, random_state=2)
+    known = {"tiers": [[v for v in data.variables if v != "child"], ["child"]]}
+    three, four, auto = (
+        CStreeLearner(beta=beta, search="exact", knowledge=known, random_state=0).fit(data) for beta in (3, 4, "auto")
+    )
+    assert set(four.cstree_.parents["child"]) == set("abcd")
+    assert four.score(test) > three.score(test) + 0.1
+    # Parity is invisible below four: a bound that is raised step by step does not get there.
+    assert auto.betas_["child"] < 4 and four.betas_["child"] == 4
 
 
 def test_the_bound_is_raised_where_the_data_ask_for_it_and_nowhere_else(truth):
@@ -131,3 +148,36 @@ def test_too_many_candidates_for_a_bound_are_refused_with_advice():
     with pytest.raises(LimitError, match=r"'v0' has 19 candidates; with beta=3 there can be 12. Give alpha=12"):
         check_fit(Scores(table, beta=3))
     assert fitting_number((9,) * 12, 4) < fitting_number((2,) * 12, 4) == 12
+
+
+# ---------------------------------------------------------------- ALARM, whose variables have up to four parents
+def learned_from_alarm(n):
+    """The held-out rows, the learner with a context bound of three, and the distance of its CPDAG from the true one."""
+    data = as_table(load_alarm())
+    graph = nx.DiGraph(true_edges("alarm"))
+    graph.add_nodes_from(data.variables)
+    learner = CStreeLearner(beta=3, random_state=0).fit(data.take(np.arange(n)))
+    distance = shd(cpdag(learner.cstree_.to_dag()), cpdag(graph))
+    return data.take(np.arange(data.n - 5000, data.n)), learner, distance
+
+
+real = pytest.mark.skipif(not os.environ.get("CSLEARN_DATA"), reason="CSLEARN_DATA names no directory with real data")
+
+
+@pytest.mark.slow
+@real
+@pytest.mark.filterwarnings("ignore::cslearn.errors.ConvergenceWarning")
+@pytest.mark.parametrize(("n", "bidag", "farthest"), [(1000, -11.094, 7), (5000, -10.954, 6)])
+def test_alarm_is_predicted_better_than_by_a_bayesian_network(n, bidag, farthest):
+    test, learner, distance = learned_from_alarm(n)
+    assert learner.score(test) >= bidag
+    assert distance <= farthest
+    assert learner.posterior_.log_prob(test, n_orders=20).mean() >= bidag
+
+
+@pytest.mark.slow
+@real
+@pytest.mark.filterwarnings("ignore::cslearn.errors.ConvergenceWarning")
+def test_the_structure_of_alarm_is_found():
+    _, _, distance = learned_from_alarm(20_000)
+    assert distance <= 4

@@ -226,6 +226,10 @@ class TreePrior(Prior):
         size = self.same ** (r - 1) * (1 - self.same if r < most else 1.0)
         return self._chance(t) * size / comb(m - t, r)
 
+    def log_normaliser(self, cards: NDArray[np.intp], beta: int, stagings: StagingKind = "tree") -> float:
+        """Return 0: the weights are probabilities of the steps of a random experiment that ends."""
+        return 0.0
+
 
 PRIORS: dict[str, Prior] = {prior.name: prior for prior in (TreePrior(), SparsePrior(), UniformPrior())}
 

@@ -103,17 +103,18 @@ def is_tree(staging):
     return any(all(is_tree(part) for part in parts(staging, [v])) for v in common(staging))
 
 
-def tree_prior(m, staging, beta=2, root=0.8, split=0.3, same=0.1, depth=0):
+def tree_prior(m, staging, beta=2, root=0.8, split=0.3, same=0.1, depth=0, deeper=0.3):
     """Probability that the tree prior draws a staging of m candidates: the sum over the ways in which it can."""
     most = min(m, beta) - depth
-    chance = split if depth else root
+    chance = (root, split)[depth] if depth < 2 else deeper
     if staging == [{}]:
         return 1 - chance if most else 1.0
     total = 0.0
     for size in range(1, most + 1):
         of_size = same ** (size - 1) * (1 - same if size < most else 1)
         for variables in combinations(common(staging), size):
-            below = prod(tree_prior(m, s, beta, root, split, same, depth + size) for s in parts(staging, variables))
+            rest = (beta, root, split, same, depth + size, deeper)
+            below = prod(tree_prior(m, s, *rest) for s in parts(staging, variables))
             total += chance * of_size / comb(m - depth, size) * below
     return total
 

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from dataclasses import replace
 from itertools import product
 from math import isclose, log
 
@@ -15,7 +16,7 @@ import naive
 from cslearn import CStree, CStreeLearner, random_cstree
 from cslearn.cli import main
 from cslearn.errors import DataWarning, InputError
-from cslearn.orders import adapted_prior, chains, order_problem, with_prior
+from cslearn.orders import adapted_prior, adapted_prior_of_scores, chains, order_problem, with_prior
 from cslearn.orders.adaptive import STRENGTH, VALUES
 from cslearn.priors import TreePrior
 from cslearn.scores import Scores
@@ -59,6 +60,22 @@ def test_order_scores_for_any_probabilities_equal_the_sum_over_all_stagings(tabl
     set_order(problem, state, np.arange(table.p))
     rescore(with_prior(problem, prior), state)
     assert isclose(state.score.sum(), expected, rel_tol=1e-9, abs_tol=1e-9)
+
+
+def test_beyond_two_context_variables_the_data_choose_how_often_splits_go_on():
+    table = random_cstree([2] * 6, random_state=3).sample_table(1000, random_state=4)
+    order = [table.variables[i] for i in range(6)]
+    two, three = (adapted_prior_of_scores(Scores(table, beta=beta, ess=5.0), order) for beta in (2, 3))
+    # With a bound of two nothing tells of it; the truth has no contexts of three.
+    assert two.deeper == TreePrior().deeper
+    assert three.deeper < 0.2
+    scores = Scores(table, beta=3, ess=5.0)
+
+    def value(prior):
+        own = 0.3 * log(prior.deeper) + 0.7 * log(1 - prior.deeper)
+        return scores.with_prior(prior).order_score(order) + log_beta_densities(prior) + STRENGTH * own
+
+    assert all(value(replace(three, deeper=other)) <= value(three) + 1e-7 for other in VALUES)
 
 
 @pytest.mark.parametrize("cards", [[2] * 6, [2, 3, 2, 4, 3]])

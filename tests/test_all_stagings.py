@@ -49,7 +49,7 @@ def level_and_stagings(cards, beta, rng, scale=1.0, zeros=0.0):
     return all_weights(np.array(cards), tables), stagings
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(
     level=st.sampled_from(LEVELS),
     seed=st.integers(0, 2**32 - 1),

@@ -201,10 +201,10 @@ class SparsePrior(Prior):
 class TreePrior(Prior):
     """A staging is drawn as a decision tree, every variable that could be chosen being equally probable.
 
-    With probability `root` there is a root, and below it each context splits with probability `split`, as long as the
-    context bound allows. A split is on one variable; with probability `same` all its states split on the same second
-    variable, and so on. So each choice pays for the number of candidates it was made among, which keeps noise out where
-    there are many.
+    With probability `root` there is a root, and below it each context of one variable splits with probability `split`,
+    each of more with probability `deeper`, as long as the context bound allows. A split is on one variable; with
+    probability `same` all its states split on the same second variable, and so on. So each choice pays for the number of
+    candidates it was made among, which keeps noise out where there are many.
     """
 
     name: ClassVar[str] = "tree"
@@ -212,9 +212,10 @@ class TreePrior(Prior):
     root: float = 0.8
     split: float = 0.3
     same: float = 0.1
+    deeper: float = 0.3
 
     def _chance(self, t: int) -> float:
-        return self.split if t else self.root
+        return (self.root, self.split)[t] if t < 2 else self.deeper
 
     def log_stop(self, m: int, t: int, beta: int) -> float:
         """Return the log-probability that a context of `t` variables does not split, where it could."""

@@ -2,8 +2,8 @@
 
 The order score sums over all stagings, so ``P(data | order, prior)`` is known in closed form for every prior, up to a
 constant. The probabilities of the tree prior (that there is a root, that a state of it splits, that all split on the
-same variable) belong to all variables together, so that already ten variables tell whether the truth has few splits or
-many, and whether they are those of a Bayesian network. They are chosen by empirical Bayes: for one good order, from
+same variable, and beyond two context variables that splits go on) belong to all variables together, so that already ten
+variables tell whether the truth has few splits or many, and whether they are those of a Bayesian network. They are chosen by empirical Bayes: for one good order, from
 round numbers, so that this probability times a weak prior of their own is largest. That prior is worth `STRENGTH`
 variables that behave as the fixed tree prior says, which keeps a choice made from few variables moderate.
 
@@ -56,9 +56,9 @@ def adapted_prior(problem: Any, order: NDArray[np.int64]) -> TreePrior:
     >>> nothing, much = (random_cstree(20, method="split", p_context=c, random_state=0) for c in (0.0, 1.0))
     >>> order = np.array([much.variables.index(v) for v in much.order])
     >>> adapted_prior(order_problem(Scores(nothing.sample_table(1000, random_state=0))), order)
-    TreePrior(root=0.1, split=0.3, same=0.1)
+    TreePrior(root=0.1, split=0.3, same=0.1, deeper=0.3)
     >>> adapted_prior(order_problem(Scores(much.sample_table(1000, random_state=0))), order)
-    TreePrior(root=0.98, split=0.8, same=0.05)
+    TreePrior(root=0.98, split=0.8, same=0.05, deeper=0.3)
     """
     from cslearn._kernels.levels import new_state
     from cslearn._kernels.relocation import rescore, set_order
@@ -70,7 +70,7 @@ def adapted_prior(problem: Any, order: NDArray[np.int64]) -> TreePrior:
         rescore(with_prior(problem, prior), state)
         return float(state.score.sum())
 
-    return _largest(log_score)
+    return _largest(log_score, problem.beta)
 
 
 def adapted_prior_of_scores(scores: Scores, order: Sequence[str]) -> TreePrior:
@@ -81,10 +81,10 @@ def adapted_prior_of_scores(scores: Scores, order: Sequence[str]) -> TreePrior:
         other = scores.with_prior(prior)
         return fsum(other.local_order_score(v, before) for v, before in levels)
 
-    return _largest(log_score)
+    return _largest(log_score, scores.beta)
 
 
-def _largest(log_score: Callable[[TreePrior], float]) -> TreePrior:
+def _largest(log_score: Callable[[TreePrior], float], beta: int) -> TreePrior:
     """Change one probability at a time, as long as the log score with that of the prior's own prior grows."""
     tried: dict[TreePrior, float] = {}
 
@@ -96,7 +96,7 @@ def _largest(log_score: Callable[[TreePrior], float]) -> TreePrior:
     best, before = TreePrior(), -inf
     while value(best) > before:
         before = value(best)
-        for place in range(len(astuple(best))):
+        for place in range(4 if beta > 2 else 3):
             trials = [(*astuple(best)[:place], x, *astuple(best)[place + 1 :]) for x in VALUES]
             best = max((best, *(TreePrior(*trial) for trial in trials)), key=value)
     return best

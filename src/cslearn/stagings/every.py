@@ -382,7 +382,9 @@ def binary_others(stages: Sequence[Floats], two: Floats, three: Floats, combine:
     """
     m = stages[3].shape[0] if len(stages) > 3 else 0
     known = _skeletons(m)
-    sizes = np.bitwise_count(np.arange(1 << m)).astype(np.intp)
+    sizes = np.zeros(1, dtype=np.intp)
+    for _ in range(m):
+        sizes = np.concatenate([sizes, sizes + 1])
     flat_two, flat_three = (stages[t].reshape(-1) for t in (2, 3))
     found = np.full(1 << m, -inf)
     # The splits of each edge on the variables of each subset; those on its own variables are never read.

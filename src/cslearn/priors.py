@@ -203,8 +203,8 @@ class TreePrior(Prior):
 
     With probability `root` there is a root, and below it each context of one variable splits with probability `split`,
     each of more with probability `deeper`, as long as the context bound allows. A split is on one variable; with
-    probability `same` all its states split on the same second variable, and so on. So each choice pays for the number of
-    candidates it was made among, which keeps noise out where there are many.
+    probability `same` all its states split on the same second variable, and so on. So each choice pays for the number
+    of candidates it was made among, which keeps noise out where there are many.
     """
 
     name: ClassVar[str] = "tree"

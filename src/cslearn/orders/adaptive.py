@@ -3,9 +3,10 @@
 The order score sums over all stagings, so ``P(data | order, prior)`` is known in closed form for every prior, up to a
 constant. The probabilities of the tree prior (that there is a root, that a state of it splits, that all split on the
 same variable, and beyond two context variables that splits go on) belong to all variables together, so that already ten
-variables tell whether the truth has few splits or many, and whether they are those of a Bayesian network. They are chosen by empirical Bayes: for one good order, from
-round numbers, so that this probability times a weak prior of their own is largest. That prior is worth `STRENGTH`
-variables that behave as the fixed tree prior says, which keeps a choice made from few variables moderate.
+variables tell whether the truth has few splits or many, and whether they are those of a Bayesian network. They are
+chosen by empirical Bayes: for one good order, from round numbers, so that this probability times a weak prior of their
+own is largest. That prior is worth `STRENGTH` variables that behave as the fixed tree prior says, which keeps a choice
+made from few variables moderate.
 
 Only the weights of the pieces change with the prior, not the sums over pairs of candidates, so one trial takes
 O(p m d) time for `m` candidates of cardinality `d`.

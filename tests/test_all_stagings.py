@@ -163,8 +163,11 @@ def test_local_order_scores_equal_the_sum_over_all_stagings(cards, beta, prior):
             assert isclose(value, best, rel_tol=1e-9)
             assert isclose(subsets.best[i][subset], best, rel_tol=1e-9)
             assert isclose(scores.staging_score(target, staging), best, rel_tol=1e-9)
-            used = [1 - sum(exp(v - total) for v, s in terms if not any(c in x for x in s)) for c in level]
-            np.testing.assert_allclose(1 - subsets.unused(i, subset), used, atol=1e-8)
+            for k, c in enumerate(candidates):
+                if c in level:
+                    unused = exp(subsets.without[i][subset & ~(1 << k)] - subsets.sums[i][subset])
+                    expected = sum(exp(v - total) for v, s in terms if not any(c in x for x in s))
+                    assert isclose(unused, expected, rel_tol=1e-8)
 
 
 def test_the_prior_sums_to_one_over_all_stagings():

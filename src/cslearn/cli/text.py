@@ -122,9 +122,10 @@ def _print_relations(console: Console, learner: CStreeLearner) -> None:
         _say(console, f"  {supported.relation.in_words()}  ({factor})")
 
 
-def _in_words(prior: Prior) -> str:
-    """Return the name of a prior with its settings."""
-    settings = ", ".join(f"{name} {value}" for name, value in asdict(prior).items())
+def _in_words(prior: Prior, beta: int) -> str:
+    """Return the name of a prior with the settings that matter for a context bound."""
+    known = {name: value for name, value in asdict(prior).items() if beta > 2 or name != "deeper"}
+    settings = ", ".join(f"{name} {value}" for name, value in known.items())
     return prior.name + (f" ({settings})" if settings else "")
 
 
@@ -141,7 +142,7 @@ def _print_learned(console: Console, learner: CStreeLearner) -> None:
     console.print()
     _print_relations(console, learner)
     console.print()
-    _say(console, f"Prior over stagings: {_in_words(learner.prior_)}")
+    _say(console, f"Prior over stagings: {_in_words(learner.prior_, max(learner.betas_.values()))}")
     _say(console, f"Log score {learner.log_score_:,.2f} (order {learner.log_order_score_:,.2f})")
     raised = {v: beta for v, beta in learner.betas_.items() if beta > 2}
     if raised:

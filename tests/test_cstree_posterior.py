@@ -2,7 +2,7 @@
 
 from collections import Counter
 from dataclasses import replace
-from itertools import permutations, product
+from itertools import combinations, permutations, product
 from math import exp, isclose
 
 import networkx as nx
@@ -227,6 +227,33 @@ def test_edges_are_diagnosed_after_a_fit():
     stuck = CStreePosterior(posterior.variables, chains, scores=posterior.scores)
     found = stuck.diagnostics()
     assert found.loc[found["kind"] == "edge", "r_hat"].max() > 1.5
+
+
+@pytest.mark.parametrize("prior", ["tree", "uniform"])
+@pytest.mark.parametrize("beta", [1, 2, 3])
+def test_parent_sets_have_their_posterior_probabilities(prior, beta):
+    table = random_table([2, 3, 2, 2] if beta < 3 else [2, 2, 2, 2], 40, np.random.default_rng(9))
+    truth = Enumerated(table, prior, beta) if beta < 3 else None
+    posterior = exact_posterior(table, prior=prior, beta=beta)
+    for i, name in enumerate(table.variables):
+        others = [v for v in table.variables if v != name]
+        sets = [s for r in range(len(others) + 1) for s in combinations(others, r)]
+        found = {s: posterior.parents_probability(name, s) for s in sets}
+        assert sum(found.values()) == pytest.approx(1, abs=1e-6)
+        # Each edge is in the sets that hold it.
+        edges = posterior.edge_probabilities()[name]
+        for parent in others:
+            assert sum(found[s] for s in sets if parent in s) == pytest.approx(edges[parent], abs=1e-6)
+        if truth is not None:
+            for s in sets:
+                expected = sum(
+                    w
+                    for w, order, stagings in truth.trees
+                    if {table.variables[v] for v in set().union(*stagings[order.index(i)])} == set(s)
+                )
+                assert found[s] == pytest.approx(expected, abs=1e-6)
+    with pytest.raises(InputError, match="no variable 'nobody'"):
+        posterior.parents_probability("v0", ["nobody"])
 
 
 def test_drawn_orders_give_the_edge_probabilities_of_all_orders():

@@ -140,6 +140,26 @@ class Levels:
             list(pool.map(fill, parts))
         return found
 
+    def parents(self, i: int, level: Level, columns: frozenset[int]) -> float:
+        """Return the probability that the context variables of variable `i` are these columns, no more and no fewer.
+
+        By inclusion and exclusion over the sums without some of them: 2^k sums for k columns.
+        """
+        of_level = self.scores.candidates[i][list(level)]
+        if not columns <= set(of_level.tolist()):
+            return 0.0
+        weights = self.weights(i, level)
+        total = weights.log_sum()
+        for k in reversed(range(len(level))):
+            if int(of_level[k]) not in columns:
+                weights = weights.without(k)
+
+        def exactly(rest: LevelWeights | AllWeights, bound: int) -> float:
+            share = float(np.exp(rest.log_sum() - total))
+            return share - sum(exactly(rest.without(j), j) for j in range(bound))
+
+        return exactly(weights, weights.size)
+
     def stages(self, i: int, level: Level) -> dict[tuple[int, ...], Floats]:
         """Return the probability of each context to be a stage of variable `i`, by columns of the data."""
         if (i, level) not in self._stages:

@@ -50,6 +50,7 @@ N_TREES = 50
 # Effects that are smaller than this part of the largest are zero.
 ROUNDING = 1e-12
 EXACT_DRAWS = 2000
+MOST_PARENTS = 10
 # Levels up to which predictions are averaged over all orders.
 EXACT_LEVELS = 2500
 
@@ -253,6 +254,32 @@ class CStreePosterior(OrderPosterior):
             stages = self._levels.stages(i, level)
             if columns in stages:
                 total += probability * float(stages[columns][states])
+        return min(max(total, 0.0), 1.0)
+
+    def parents_probability(self, variable: str, parents: Iterable[str], *, n_orders: int | None = None) -> float:
+        """Return the probability that a variable has these parents: each in at least one stage, and no others.
+
+        Parameters
+        ----------
+        variable : str
+        parents : iterable of str
+            At most ten.
+        n_orders : int, optional
+            Orders to average over; not needed after an exact search.
+
+        Examples
+        --------
+        >>> from cslearn import CStreeLearner
+        >>> from cslearn.datasets import chickenpox_model
+        >>> posterior = CStreeLearner().fit(chickenpox_model().sample(1000, random_state=0)).posterior_
+        >>> round(posterior.parents_probability("carrier", ["exposed", "diagnosis"]), 2)
+        0.8
+        """
+        i, columns = self._column(variable), frozenset(map(self._column, parents))
+        if len(columns) > MOST_PARENTS:
+            raise InputError(f"parents are at most {MOST_PARENTS}, not {len(columns)}: their subsets are gone through")
+        levels = self._probable_levels(i, n_orders).items()
+        total = sum(probability * self._levels.parents(i, level, columns) for level, probability in levels)
         return min(max(total, 0.0), 1.0)
 
     def relation_probability(self, relation: CSIRelation, *, n_orders: int | None = None) -> float:

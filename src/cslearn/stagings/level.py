@@ -306,6 +306,15 @@ class LevelWeights:
         self._collect(found, passing[beta], beta, smallest)
         return found
 
+    def without(self, j: int) -> LevelWeights:
+        """Return the weights of the same stages, of those that do not hold variable `j`."""
+        others = np.delete(np.arange(self.size), j)
+        if self.deepest is None:
+            return LevelWeights(self.cards[others], self.stages, None, self.splits)
+        pick = [others, np.arange(self.stages[1].shape[1] if self.beta > 1 else 1)] * self.beta
+        stages = [s[np.ix_(*pick[: s.ndim])] if s.ndim else s for s in map(np.asarray, self.stages)]
+        return LevelWeights(self.cards[others], stages, self.deepest[np.ix_(*pick[: self.deepest.ndim])], self.splits)
+
     def unused_probabilities(self) -> Floats:
         """Return for each variable the probability that no stage of a staging drawn with these weights holds it.
 
@@ -317,14 +326,7 @@ class LevelWeights:
         if self.beta == 2 and self.size > 1:
             rest = self._sums_without_one()
         else:
-            rest = np.empty(self.size)
-            for j in range(self.size):
-                others = np.delete(np.arange(self.size), j)
-                pick = [others, np.arange(self.stages[1].shape[1] if self.beta > 1 else 1)] * self.beta
-                stages = [s[np.ix_(*pick[: s.ndim])] if s.ndim else s for s in map(np.asarray, self.stages)]
-                assert self.deepest is not None
-                deepest = self.deepest[np.ix_(*pick[: self.deepest.ndim])]
-                rest[j] = LevelWeights(self.cards[others], stages, deepest, self.splits).log_sum()
+            rest = np.array([self.without(j).log_sum() for j in range(self.size)])
         return np.clip(np.exp(rest - self.log_sum()), 0.0, 1.0)
 
     def _sums_without_one(self) -> Floats:

@@ -26,9 +26,9 @@ class Evidence:
     Attributes
     ----------
     hard : dict of int to int
-        The code of each variable whose state is known.
+        The code of each variable whose state is known, or assumed in one case of a sum.
     weights : dict of int to ndarray
-        The likelihood of each state of the other variables that there is evidence on.
+        The likelihood of each state of the variables that there is soft evidence on.
     allowed : dict of int to frozenset of int
         The codes with positive weight, for variables of `weights` that have others.
     """

@@ -311,7 +311,7 @@ class Queries:
             left = CASES - len(cases) - len(waiting)
             scopes = [factor.scope for factors, _ in plan.parts for factor in factors]
             order = list(chain.from_iterable(order for _, order in plan.parts))
-            v = splitting_variable(scopes, order, [*targets, *evidence.weights], self.cards)
+            v = splitting_variable(scopes, order, targets, self.cards)
             if v is None or left < self.cards[v] or plan.size > self.max_table * left:
                 raise too_large(plan.size, self.max_table)
             for x in range(self.cards[v]):
@@ -326,9 +326,16 @@ class Queries:
         connected with the targets is a factor that cancels: it is only looked at for the probability of the evidence
         (`everything`) or where it might be zero.
         """
-        factors = [Factor((v,), row) for v, row in evidence.weights.items()]
-        uncertain: set[int] = set()
+        factors: list[Factor] = []
         log_prob = 0.0
+        for v, row in evidence.weights.items():
+            if v not in evidence.hard:
+                factors.append(Factor((v,), row))
+            elif row[evidence.hard[v]] == 0:
+                return _Plan([], -inf, 0.0)
+            else:
+                log_prob += float(np.log(row[evidence.hard[v]]))
+        uncertain: set[int] = set()
         seen: set[int] = set()
         waiting = [*targets, *evidence.hard, *evidence.weights]
         while waiting:

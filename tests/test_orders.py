@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numba import njit
 from scipy.stats import chisquare
 
 import naive
@@ -53,6 +54,11 @@ def enumerated_posterior(table, prior, before, beta=2):
     return {order: exp(value - total) for order, value in logs.items()}
 
 
+@njit
+def relocation_log_weights(problem, state, v, others, after, own, logs):
+    relocation.relocation_log_weights(problem, state, v, others, after, own, logs)
+
+
 def transition_matrix(problem, orders, log_weights_of=None, power=1.0):
     """One step of the sampler from every order, built from the kernel's own weights."""
     p, index = len(orders[0]), {order: i for i, order in enumerate(orders)}
@@ -62,7 +68,7 @@ def transition_matrix(problem, orders, log_weights_of=None, power=1.0):
     for order in orders:
         for v in range(p):
             relocation.set_order(problem, state, np.array(order))
-            relocation.relocation_log_weights(problem, state, v, others, after, own, logs)
+            relocation_log_weights(problem, state, v, others, after, own, logs)
             wanted = logs if log_weights_of is None else log_weights_of(own, logs)
             weights = np.exp(power * (wanted - wanted.max()))
             rest = [u for u in order if u != v]
@@ -157,7 +163,7 @@ def test_the_kept_scores_equal_those_from_scratch_after_many_moves(table, beta, 
     assert isclose(state.score.sum() - constant, scores.order_score(names(table, state.order)), rel_tol=1e-9)
     trace, best_order, best = np.empty(300), np.empty(table.p, np.int64), np.array([-np.inf])
     kept = np.empty((30, table.p), np.int32)
-    relocation.run(problem, state, rng.random((300, 2)), False, trace, best_order, best, 10, kept)
+    relocation.run(problem, state, rng.random((300, 2)), False, trace, best_order, best, 10, kept, 1.0)
     assert isclose(trace[-1] - constant, scores.order_score(names(table, state.order)), rel_tol=1e-9)
     assert isclose(best[0] - constant, scores.order_score(names(table, best_order)), rel_tol=1e-9)
     assert isclose(trace[149] - constant, scores.order_score(names(table, kept[14])), rel_tol=1e-9)
@@ -218,7 +224,7 @@ def test_scores_are_kept_for_strong_and_weak_dependence(cards, n, prior):
     for greedy in (True, False):
         for _ in range(4 * p):
             nothing = np.empty(1), np.empty(p, np.int64), np.array([-np.inf]), 2, np.empty((0, p), np.int32)
-            relocation.run(problem, state, rng.random((1, 2)), greedy, *nothing)
+            relocation.run(problem, state, rng.random((1, 2)), greedy, *nothing, 1.0)
             relocation.set_order(problem, fresh, state.order.copy())
             assert np.allclose(state.score, fresh.score, rtol=1e-10, atol=1e-9)
     scores = Scores(tree.sample_table(n, random_state=5), prior=prior)
@@ -396,7 +402,7 @@ def test_strong_splits_of_a_root_of_many_states_come_and_go():
     relocation.set_order(problem, state, np.array([1, 2, *range(3, 9), 0]))
     nothing = np.empty(1), np.empty(9, np.int64), np.array([-np.inf]), 2, np.empty((0, 9), np.int32)
     for _ in range(60):
-        relocation.run(problem, state, rng.random((1, 2)), False, *nothing)
+        relocation.run(problem, state, rng.random((1, 2)), False, *nothing, 1.0)
         relocation.set_order(problem, fresh, state.order.copy())
         assert np.allclose(state.score, fresh.score, rtol=1e-10, atol=1e-8)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from numba import config, njit
 
-__all__ = ["are_compiled"]
+__all__ = ["are_compiled", "inner", "outer"]
 
 
 def _use_a_directory_that_can_be_written() -> None:
@@ -24,6 +24,12 @@ def _use_a_directory_that_can_be_written() -> None:
 
 
 _use_a_directory_that_can_be_written()
+
+# Kernels are called from Python or from other kernels; what only kernels call needs no wrapper, which takes longer to
+# compile than a small loop does. Each kernel is optimised once more in every kernel that calls it: where that takes
+# long there are few calls and few layers.
+outer = njit(cache=True, nogil=True, error_model="numpy")
+inner = njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
 
 def are_compiled() -> bool:

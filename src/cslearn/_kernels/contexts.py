@@ -3,8 +3,10 @@
 from math import lgamma
 
 import numpy as np
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
+
+from cslearn._kernels import inner, outer
 
 __all__ = ["count_pairs", "count_within", "pack", "score_contexts", "score_packed"]
 
@@ -13,7 +15,7 @@ __all__ = ["count_pairs", "count_within", "pack", "score_contexts", "score_packe
 CELLS_BY_BITS = 100
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def _log_z(counts, a_stage, a_cell, exact):
     """Log marginal likelihood of the counts of a stage; `exact` maps whole counts to log-gammas.
 
@@ -34,7 +36,7 @@ def _log_z(counts, a_stage, a_cell, exact):
     return score - lgamma(a_stage + total) + lgamma(a_stage) if total > 0.0 else 0.0
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def _score_single(counts, d_k, d_i, ess, log_gammas, entry, single):
     """Score the contexts of one variable from its counts with the target, shape (d_k, d_i)."""
     table = log_gammas[entry[d_k]]
@@ -42,7 +44,7 @@ def _score_single(counts, d_k, d_i, ess, log_gammas, entry, single):
         single[x] = _log_z(counts[x], ess / d_k, ess / (d_k * d_i), table)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def _score_pair(counts, d_k, d_j, d_i, ess, log_gammas, entry, of_k, of_j):
     """Score the contexts of two variables; add up over the states of j in `of_k`, of k in `of_j`."""
     q = d_k * d_j
@@ -58,7 +60,7 @@ def _score_pair(counts, d_k, d_j, d_i, ess, log_gammas, entry, of_k, of_j):
             of_j[y] += score
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@outer
 def score_contexts(codes, weights, cards, target, candidates, ess, log_gammas, entry, beta, single, pair):
     """Fill `single` and `pair` (shapes (m, d), (m, m, d)) with the log scores of one target, counting row by row.
 
@@ -95,7 +97,7 @@ def _popcount(context, word):
     return types.uint64(types.uint64), build
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@outer
 def pack(codes, cards, starts):
     """Return one row of bits for each state of each variable, shape (states, words).
 
@@ -109,7 +111,7 @@ def pack(codes, cards, starts):
     return words
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@outer
 def count_pairs(words, first, last, counts):
     """Fill rows `first` to `last` of the number of rows of data that are in each pair of states."""
     for a in range(first, last):
@@ -120,7 +122,7 @@ def count_pairs(words, first, last, counts):
             counts[a, b] = number
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@outer
 def count_within(words, of_target, mask, counts):
     """Fill `counts` with the number of rows in `mask` that are in each state and in each state of a target."""
     joined = np.empty_like(mask)
@@ -134,7 +136,7 @@ def count_within(words, of_target, mask, counts):
             counts[a, z] = number
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@outer
 def score_packed(words, starts, pairs, codes, cards, target, candidates, ess, log_gammas, entry, beta, single, pair):
     """Do what :func:`score_contexts` does for rows without weights, counting by bits where that is faster.
 

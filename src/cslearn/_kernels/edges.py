@@ -1,28 +1,38 @@
 """How probable each context variable is, given an order."""
 
-import numpy as np
-from numba import njit
+from math import isnan
 
-from cslearn._kernels.levels import BASE, INVERSE, sum_of_stagings
-from cslearn._kernels.relocation import set_order
+import numpy as np
+
+from cslearn._kernels import outer
+from cslearn._kernels.levels import BASE, INVERSE, fill, sum_of_stagings
+from cslearn._kernels.relocation import REFRESH, settle
 
 __all__ = ["edges_of_orders"]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@outer
 def edges_of_orders(problem, state, orders, edges):
     """Fill ``edges[draw, j, i]`` with the probability that j is in a context of i.
 
     It is one minus the share of the stagings that leave j out. O(|L|^2 d) for a level ``L``.
     """
+    p = len(state.order)
     for draw in range(len(orders)):
-        set_order(problem, state, orders[draw])
-        for i in range(len(state.order)):
+        for t in range(p):
+            state.order[t] = orders[draw, t]
+            state.position[state.order[t]] = t
+            state.changes[t] = REFRESH
+        settle(problem, state)
+        for i in range(p):
             m = state.size[i]
             total, total_e = sum_of_stagings(problem, i, state, i, np.int64(-1), np.int64(0), m)
             for t in range(m):
                 v = state.members[i, t]
                 rest, rest_e = sum_of_stagings(problem, i, state, i, v, np.int64(-1), m)
+                if isnan(rest):
+                    fill(problem, i, state, p, state.position[i], v)
+                    rest, rest_e = sum_of_stagings(problem, i, state, p, np.int64(-1), np.int64(0), m)
                 unused = rest / total
                 if rest_e != total_e:
                     unused = unused * INVERSE if rest_e == total_e - 1 else unused * BASE if rest_e > total_e else 0.0

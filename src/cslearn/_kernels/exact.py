@@ -8,7 +8,8 @@ from collections import namedtuple
 from math import exp, inf, log
 
 import numpy as np
-from numba import njit
+
+from cslearn._kernels import inner, outer
 
 __all__ = ["Orders", "backward", "best_last", "draw_orders", "forward", "probabilities"]
 
@@ -16,7 +17,7 @@ __all__ = ["Orders", "backward", "best_last", "draw_orders", "forward", "probabi
 Orders = namedtuple("Orders", "p half values offset lower upper needed")
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def _score(orders, i, before):
     """Log local order score of variable i after the variables in `before`; minus infinity where that is forbidden."""
     if orders.needed[i] & ~before:
@@ -25,7 +26,7 @@ def _score(orders, i, before):
     return orders.values[orders.offset[i] + (orders.lower[i, low] | orders.upper[i, before >> orders.half])]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@outer
 def forward(orders, ahead):
     """Fill ``ahead[U]`` with the log of the sum, over the orders of the set U, of the products of its scores."""
     p = orders.p
@@ -45,7 +46,7 @@ def forward(orders, ahead):
         ahead[members] = top + log(total) if top > -inf else -inf
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@outer
 def backward(orders, behind):
     """Fill ``behind[U]`` with the log of the sum over the orders of all other variables after those in U."""
     p = orders.p
@@ -64,7 +65,7 @@ def backward(orders, behind):
         behind[members] = top + log(total) if top > -inf else -inf
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@outer
 def probabilities(orders, i, ahead, behind, levels, precedes):
     """Add up, for variable i, the probabilities of its levels and of each other variable to come before it."""
     p = orders.p
@@ -81,7 +82,7 @@ def probabilities(orders, i, ahead, behind, levels, precedes):
                     precedes[j] += chance
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@outer
 def best_last(orders, best, last):
     """Fill ``best[U]`` with the largest log score of an order of U and ``last[U]`` with its last variable."""
     best[0] = 0.0
@@ -97,7 +98,7 @@ def best_last(orders, best, last):
                     last[members] = i
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@outer
 def draw_orders(orders, ahead, draws, found):
     """Draw orders from their last variable to their first, one for each row of uniform numbers."""
     p = orders.p

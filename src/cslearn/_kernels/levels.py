@@ -12,12 +12,13 @@ range of a double, and whose candidates are all binary, is *light*: its exponent
 """
 
 from collections import namedtuple
-from math import log
+from math import log, nan
 
 import numpy as np
-from numba import njit
 
-__all__ = ["Problem", "State", "clear", "join", "leave", "log_score", "new_state", "sum_of_stagings"]
+from cslearn._kernels import inner
+
+__all__ = ["Problem", "State", "fill", "join", "leave", "log_score", "new_state", "sum_of_stagings"]
 
 BASE = 2.0**128
 INVERSE = 2.0**-128
@@ -74,7 +75,7 @@ def new_state(problem):
     )
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def _plus(a, a_e, b, b_e):
     if a_e == b_e:
         return a + b, a_e
@@ -83,7 +84,7 @@ def _plus(a, a_e, b, b_e):
     return (a + b * INVERSE, a_e) if a_e == b_e + 1 else (a, a_e)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def _minus(a, a_e, b, b_e):
     """Subtract the smaller number b."""
     if a_e == b_e:
@@ -95,7 +96,7 @@ def _minus(a, a_e, b, b_e):
     return a, a_e
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def _normal(a, a_e):
     """Bring the mantissa of a product of two factors back into its range."""
     if a > LARGE:
@@ -105,35 +106,7 @@ def _normal(a, a_e):
     return a, a_e
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def _sum_of_splits(problem, i, state, row, without, k, x):
-    """Sum over a level without one variable of the splits at state x of k; of the full splits for x = -1.
-
-    The exponent of a light target's sum is zero.
-    """
-    pair, pair_e, members = problem.pair, problem.pair_e, state.members
-    m, d = members.shape[1], problem.width
-    d_k = problem.cards[problem.columns[i, k]]
-    light = problem.light[i]
-    total, total_e = 0.0, np.int64(0 if light else ZERO_EXPONENT)
-    for t in range(state.size[row]):
-        j = members[row, t]
-        if j in (without, k):
-            continue
-        at = ((i * m + j) * m + k) * d
-        if light:
-            total += pair[at + x] if x >= 0 else pair[at] * pair[at + 1]
-        elif x >= 0:
-            total, total_e = _plus(total, total_e, pair[at + x], np.int64(pair_e[at + x]))
-        else:
-            value, value_e = 1.0, np.int64(0)
-            for y in range(d_k):
-                value, value_e = _normal(value * pair[at + y], value_e + np.int64(pair_e[at + y]))
-            total, total_e = _plus(total, total_e, value, value_e)
-    return total, total_e
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def _lost_full(rest, rest_e, total, total_e, d_k):
     """Tell the same of a sum of full splits, which is added to a product of as many brackets as the root has states.
 
@@ -144,7 +117,7 @@ def _lost_full(rest, rest_e, total, total_e, d_k):
     return total > 0.0 and (rest_e != total_e or rest < SMALLEST_REST * total)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def _lost(rest, rest_e, total, total_e):
     """Tell whether too little is left of a sum for a subtraction to be trusted."""
     if total_e < 0:
@@ -154,11 +127,12 @@ def _lost(rest, rest_e, total, total_e):
     return rest + STOP < SMALLEST_REST * total
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def sum_of_stagings(problem, i, state, row, v, sign, m):
     """Sum over the stagings of the level in `row`, if candidate v joins (sign 1) or leaves (-1) it.
 
-    Of target i, relative to the whole level, with the prior's weights in a level of `m` variables.
+    Of target i, relative to the whole level, with the prior's weights in a level of `m` variables. It is not a number
+    where too little would be left of a sum: then the level without v must be made anew (:func:`fill`).
     """
     pair, pair_e, root, root_e = problem.pair, problem.pair_e, problem.root, problem.root_e
     members, sums, sums_e, full, full_e = state.members, state.sums, state.sums_e, state.full, state.full_e
@@ -168,7 +142,6 @@ def sum_of_stagings(problem, i, state, row, v, sign, m):
     of_v, of_row = (i * wide + v) * wide, row * wide
     both = problem.both[m]
     total, total_e = problem.whole[m], np.int64(0)
-    nothing = np.int64(-1)
 
     # The members, and after them the variable that joins.
     number = size + (1 if sign > 0 else 0) if beta > 0 else 0
@@ -192,14 +165,14 @@ def sum_of_stagings(problem, i, state, row, v, sign, m):
                 continue
             at, there = of_row + k, of_v + k
             twice = full[at] - pair[2 * there] * pair[2 * there + 1]
-            if twice + STOP < SMALLEST_REST * full[at]:
-                twice, _ = _sum_of_splits(problem, i, state, row, v, k, nothing)
             first = sums[2 * at] - pair[2 * there]
-            if first + STOP < SMALLEST_REST * sums[2 * at]:
-                first, _ = _sum_of_splits(problem, i, state, row, v, k, nothing + 1)
             second = sums[2 * at + 1] - pair[2 * there + 1]
-            if second + STOP < SMALLEST_REST * sums[2 * at + 1]:
-                second, _ = _sum_of_splits(problem, i, state, row, v, k, nothing + 2)
+            if (
+                twice + STOP < SMALLEST_REST * full[at]
+                or first + STOP < SMALLEST_REST * sums[2 * at]
+                or second + STOP < SMALLEST_REST * sums[2 * at + 1]
+            ):
+                return nan, total_e
             total += root[i, k] * ((stop + split * first) * (stop + split * second) + both * twice)
     else:
         for t in range(number):
@@ -227,7 +200,7 @@ def sum_of_stagings(problem, i, state, row, v, sign, m):
                         else:
                             rest, rest_e = _minus(split, split_e, term, term_e)
                             if _lost(rest, rest_e, split, split_e):
-                                rest, rest_e = _sum_of_splits(problem, i, state, row, v, k, x)
+                                return nan, total_e
                             split, split_e = rest, rest_e
                     bracket, bracket_e = _plus(stop, np.int64(0), weight * split, split_e)
                     value, value_e = _normal(value * bracket, value_e + bracket_e)
@@ -238,7 +211,7 @@ def sum_of_stagings(problem, i, state, row, v, sign, m):
                     else:
                         rest, rest_e = _minus(twice, twice_e, added, added_e)
                         if _lost_full(rest, rest_e, twice, twice_e, d_k):
-                            rest, rest_e = _sum_of_splits(problem, i, state, row, v, k, nothing)
+                            return nan, total_e
                         twice, twice_e = rest, rest_e
                 value, value_e = _plus(value, value_e, both * twice, twice_e)
             value, value_e = _normal(value * root[i, k], value_e + root_e[i, k])
@@ -246,7 +219,7 @@ def sum_of_stagings(problem, i, state, row, v, sign, m):
     return total, total_e
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def log_score(problem, i, state, row, v, sign):
     """Log local order score of target i with the level in `row`, if candidate v joins (sign 1) or leaves (-1) it."""
     m = state.size[row] + sign
@@ -264,7 +237,7 @@ def log_score(problem, i, state, row, v, sign):
     return problem.stop[i] + log(total / norm) + (total_e - norm_e) * LOG_BASE
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def join(problem, i, state, row, v):
     """Let candidate v join the level in `row`, which is one of target i."""
     size = state.size[row]
@@ -296,36 +269,46 @@ def join(problem, i, state, row, v):
             full[of_row + k], full_e[of_row + k] = _plus(full[of_row + k], full_e[of_row + k], added, added_e)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def leave(problem, i, state, row, v):
-    """Let candidate v leave the level in `row`, which is one of target i."""
+    """Let candidate v leave the level in `row`, which is one of target i.
+
+    Tells whether it could: if too little were left of a sum, the level must be made anew (:func:`fill`).
+    """
     pair, pair_e, columns, cards = problem.pair, problem.pair_e, problem.columns, problem.cards
     sums, sums_e, full, full_e = state.sums, state.sums_e, state.full, state.full_e
     d, wide = problem.width, state.members.shape[1]
     of_v, of_row = (i * wide + v) * wide, row * wide
-    light = problem.light[i]
-    for k in range(problem.n_candidates[i] if problem.beta >= 2 else 0):
+    number = problem.n_candidates[i] if problem.beta >= 2 else 0
+    if problem.light[i]:
+        for k in range(number):
+            at, there = of_row + k, of_v + k
+            for q in range(2):
+                rest = sums[2 * at + q] - pair[2 * there + q]
+                if rest + STOP < SMALLEST_REST * sums[2 * at + q]:
+                    return False
+                sums[2 * at + q] = rest
+            rest = full[at] - pair[2 * there] * pair[2 * there + 1]
+            if rest + STOP < SMALLEST_REST * full[at]:
+                return False
+            full[at] = rest
+        number = 0
+    for k in range(number):
         if k == v:
             continue
         added, added_e = 1.0, np.int64(0)
         for x in range(cards[columns[i, k]]):
             at, there = (of_row + k) * d + x, (of_v + k) * d + x
             term, term_e = pair[there], np.int64(pair_e[there])
-            rest, rest_e = sums[at] - term, np.int64(0)
-            if light:
-                added *= term
-            else:
-                added, added_e = _normal(added * term, added_e + term_e)
-                rest, rest_e = _minus(sums[at], sums_e[at], term, term_e)
-            if _lost(rest, rest_e, sums[at], np.int64(0) if light else sums_e[at]):
-                rest, rest_e = _sum_of_splits(problem, i, state, row, v, k, x)
+            added, added_e = _normal(added * term, added_e + term_e)
+            rest, rest_e = _minus(sums[at], sums_e[at], term, term_e)
+            if _lost(rest, rest_e, sums[at], sums_e[at]):
+                return False
             sums[at], sums_e[at] = rest, rest_e
         at = of_row + k
-        rest, rest_e = full[at] - added, np.int64(0)
-        if not light:
-            rest, rest_e = _minus(full[at], full_e[at], added, added_e)
-        if _lost_full(rest, rest_e, full[at], np.int64(0) if light else full_e[at], cards[columns[i, k]]):
-            rest, rest_e = _sum_of_splits(problem, i, state, row, v, k, np.int64(-1))
+        rest, rest_e = _minus(full[at], full_e[at], added, added_e)
+        if _lost_full(rest, rest_e, full[at], full_e[at], cards[columns[i, k]]):
+            return False
         full[at], full_e[at] = rest, rest_e
     last = state.members[row, state.size[row] - 1]
     state.members[row, state.slot[row, v]] = last
@@ -333,11 +316,12 @@ def leave(problem, i, state, row, v):
     state.slot[row, v] = -1
     state.size[row] -= 1
     state.kinds[row, problem.kind[columns[i, v]]] -= 1
+    return True
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def clear(problem, state, row):
-    """Empty the level in `row`."""
+@inner
+def fill(problem, i, state, row, end, without):
+    """Make the level in `row` of the candidates of target i in the first `end` places of the order, but for one."""
     wide, d = state.members.shape[1], problem.width
     for q in range(row * wide * d, (row + 1) * wide * d):
         state.sums[q] = 0.0
@@ -349,3 +333,7 @@ def clear(problem, state, row):
     for kind in range(state.kinds.shape[1]):
         state.kinds[row, kind] = 0
     state.size[row] = 0
+    for t in range(end):
+        place = problem.place[i, state.order[t]]
+        if place >= 0 and place != without:
+            join(problem, i, state, row, place)

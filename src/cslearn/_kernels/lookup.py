@@ -7,8 +7,8 @@ from collections import namedtuple
 from math import inf
 
 import numpy as np
-from numba import njit
 
+from cslearn._kernels import inner, outer
 from cslearn._kernels.moves import place_for, remember
 
 __all__ = ["LookupProblem", "LookupState", "new_state", "relocation_log_weights", "run", "set_order"]
@@ -24,7 +24,7 @@ def new_state(problem):
     return LookupState(np.zeros(p, np.int64), np.zeros(p, np.int64), np.zeros(p, np.int64), np.zeros(p))
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@outer
 def set_order(problem, state, order):
     """Set the order and everything that follows from it."""
     for t in range(len(order)):
@@ -39,7 +39,7 @@ def set_order(problem, state, order):
         state.score[i] = problem.values[problem.offset[i] + state.level[i]]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def relocation_log_weights(problem, state, v, others, log_weights):
     """Fill `log_weights[t]` with the log score, up to a constant, of the order with v in place t (-inf: forbidden)."""
     p = len(state.order)
@@ -71,8 +71,8 @@ def relocation_log_weights(problem, state, v, others, log_weights):
             log_weights[t] = change + problem.values[problem.offset[v] + level]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def run(problem, state, draws, greedy, trace, best_order, best, thin, kept, cold=1.0):
+@outer
+def run(problem, state, draws, greedy, trace, best_order, best, thin, kept, cold):
     """Make one move for each row of `draws`, as :func:`cslearn._kernels.relocation.run` does."""
     p = len(state.order)
     others, log_weights = np.empty(p, np.int64), np.empty(p)

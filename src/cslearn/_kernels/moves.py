@@ -2,12 +2,12 @@
 
 from math import exp, inf
 
-from numba import njit
+from cslearn._kernels import inner
 
 __all__ = ["place_for", "remember"]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def place_for(log_weights, here, number, greedy, cold):
     """Return the place that a uniform `number` picks, with chances proportional to the weights to the power `cold`.
 
@@ -31,15 +31,18 @@ def place_for(log_weights, here, number, greedy, cold):
     return here
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def remember(state, step, trace, best_order, best, thin, kept):
     """Note the score after a move, the order after every `thin`-th, and the best order met."""
     score = 0.0
     for t in range(len(state.score)):
         score += state.score[t]
     trace[step] = score
+    # Element by element: an assignment of arrays would compile Numba's messages about shapes, which takes seconds.
     if (step + 1) % thin == 0:
-        kept[(step + 1) // thin - 1] = state.order
+        for t in range(len(state.order)):
+            kept[(step + 1) // thin - 1, t] = state.order[t]
     if score > best[0]:
         best[0] = score
-        best_order[:] = state.order
+        for t in range(len(state.order)):
+            best_order[t] = state.order[t]

@@ -2,8 +2,7 @@
 
 from math import exp, floor, inf, log
 
-from numba import njit
-
+from cslearn._kernels import inner, outer
 from cslearn._kernels.levels import LOG_BASE
 
 __all__ = ["scale_target"]
@@ -12,7 +11,7 @@ __all__ = ["scale_target"]
 LIGHT = 650.0
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _scaled(value, light):
     if light:
         return exp(value), 0
@@ -20,7 +19,7 @@ def _scaled(value, light):
     return exp(value - exponent * LOG_BASE), exponent
 
 
-@njit(cache=True, nogil=True)
+@outer
 def scale_target(beta, width, stop, single, pair, cards, root, root_e, split, split_e):
     """Fill mantissas and exponents of one target, `cards` being those of its candidates; tell whether it is light.
 

@@ -3,12 +3,13 @@
 from math import lgamma
 
 import numpy as np
-from numba import njit
+
+from cslearn._kernels import outer
 
 __all__ = ["score_sets"]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@outer
 def score_sets(codes, weights, cards, target, candidates, ess, sets, orders, width, out, last_summed):
     """Add the log scores of the contexts over each set of candidates to `out`.
 

@@ -11,7 +11,8 @@ from collections import namedtuple
 from math import exp, inf, log, log1p
 
 import numpy as np
-from numba import njit
+
+from cslearn._kernels import inner, outer
 
 __all__ = ["Shape", "Weights", "maxima_of_subsets", "sums_of_subsets"]
 
@@ -29,7 +30,7 @@ Shape = namedtuple("Shape", "n beta held depth share offset sets start first chi
 Weights = namedtuple("Weights", "stop share split")
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def _plus(a, b):
     """Log of the sum of two exponentials."""
     if a < b:
@@ -37,7 +38,7 @@ def _plus(a, b):
     return a if b == -inf else a + log1p(exp(b - a))
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def _squeeze(subset, held):
     """Take the bits of `held` out of a number that has none of them set."""
     while held:
@@ -49,7 +50,7 @@ def _squeeze(subset, held):
     return subset
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def _widen(number, held):
     """Do the reverse: put zeros where `held` has bits."""
     position = 0
@@ -60,7 +61,7 @@ def _widen(number, held):
     return number
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def _below(shape, table, c, s, level):
     """Sum of the table's values over the contexts that a split of c on set s leads to."""
     value = 0.0
@@ -71,7 +72,7 @@ def _below(shape, table, c, s, level):
     return value
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@outer
 def sums_of_subsets(shape, weights, more, scores, constants, table):
     """Fill the table with log sums, from the deepest contexts to the empty one.
 
@@ -141,7 +142,7 @@ def sums_of_subsets(shape, weights, more, scores, constants, table):
             )
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@outer
 def maxima_of_subsets(shape, weights, full_splits, scores, constants, table):
     """Fill the table with the largest log-weights of stagings.
 

@@ -321,6 +321,7 @@ class _Walk:
                 self.best,
                 rest or self.thin,
                 self.kept[self.done // self.thin :],
+                1.0,
             )
             self.done += size
             if len(self.powers) > 1 and self.done % self.period == 0:
@@ -358,7 +359,7 @@ class _Walk:
         for _ in range(GREEDY_SWEEPS if self.greedy_start else 0):
             sweep = np.column_stack([(self.rng.permutation(p) + 0.5) / p, np.zeros(p)])
             if stop.is_set() or not run(
-                self.problem, first, sweep, True, np.empty(p), self.best_order, self.best, p + 1, nothing
+                self.problem, first, sweep, True, np.empty(p), self.best_order, self.best, p + 1, nothing, 1.0
             ):
                 break
         self.start_score = float(first.score.sum())

@@ -29,6 +29,7 @@ test: lint
 
 test-slow: .venv/installed-dev
 	$(BIN)/pytest -m slow -n 2
+	$(BIN)/pytest -m 'hypothesis and not slow' -n 2 --hypothesis-profile=new-examples
 
 bench: .venv/installed-dev
 	$(BIN)/python -m benchmarks --peers

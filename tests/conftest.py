@@ -6,8 +6,10 @@ import shutil
 import pytest
 from hypothesis import settings
 
-# The first call of a kernel compiles it, so no example has a deadline; failures print how to reproduce them.
-settings.register_profile("cslearn", deadline=None, print_blob=True)
+# The first call of a kernel compiles it, so no example has a deadline; failures print how to reproduce them. The same
+# examples are tried in every run, so that a change is to blame for what fails; `make test-slow` looks for new ones.
+settings.register_profile("cslearn", deadline=None, print_blob=True, derandomize=True)
+settings.register_profile("new-examples", deadline=None, print_blob=True)
 settings.load_profile("cslearn")
 
 FLAGS = [

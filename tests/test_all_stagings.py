@@ -100,7 +100,7 @@ def test_draws_have_the_right_frequencies(cards, beta):
     weights, values = level_and_stagings(cards, beta, np.random.default_rng(2))
     total = naive.log_sum(v for v, _ in values)
     expected = {naive.as_key(s): exp(v - total) for v, s in values}
-    n, rng = 20_000, np.random.default_rng(3)
+    n, rng = 5000, np.random.default_rng(3)
     drawn = Counter(naive.as_key(map(dict, weights.draw(rng))) for _ in range(n))
     assert set(drawn) <= set(expected)
     assert any(not naive.is_tree([dict(c) for c in staging]) for staging in drawn)
@@ -219,7 +219,7 @@ def ring(n, seed=0):
 KNOWN = {"tiers": [["a", "b", "c", "other"], ["child"]]}
 
 
-@pytest.mark.parametrize("search", ["exact", "mcmc"])
+@pytest.mark.parametrize("search", ["exact", pytest.param("mcmc", marks=pytest.mark.slow)])
 def test_a_staging_that_no_tree_draws_is_learned(search, tmp_path):
     data, test = ring(8000), ring(4000, seed=1)
     common = {"beta": 3, "prior": "sparse", "knowledge": KNOWN, "search": search, "random_state": 0}

@@ -43,7 +43,7 @@ def truth():
     return three_parents()
 
 
-@pytest.mark.parametrize("search", ["exact", "mcmc"])
+@pytest.mark.parametrize("search", ["exact", pytest.param("mcmc", marks=pytest.mark.slow)])
 def test_three_parents_are_found_with_a_larger_bound(truth, search):
     data, test = truth.sample_table(1500, random_state=1), truth.sample_table(2000, random_state=2)
     # The parity says nothing of which of the four came last.

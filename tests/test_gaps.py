@@ -123,9 +123,9 @@ def test_em_beats_complete_cases_on_known_structures(share):
 
 # ---------------------------------------------------------------- learning
 def test_learning_with_em_beats_complete_cases():
-    """Divergence from the truth of learned models, 20 % of the cells missing at random, over six models."""
+    """Divergence from the truth of learned models, 20 % of the cells missing at random, over four models."""
     ours, complete, everything = [], [], []
-    for seed in range(6):
+    for seed in range(4):
         tree = random_cstree(8, random_state=seed)
         data = tree.sample(1000, random_state=seed)
         holes = with_holes(data, 0.2, seed)
@@ -137,7 +137,7 @@ def test_learning_with_em_beats_complete_cases():
         assert learner.em_.converged
         assert learner.cstree_.variables == tree.variables
     assert np.mean(ours) < 0.6 * np.mean(complete)
-    assert sum(a < b for a, b in zip(ours, complete, strict=True)) >= 5
+    assert sum(a < b for a, b in zip(ours, complete, strict=True)) == 4
     # The control: what is not missing cannot be worse than what is.
     assert np.mean(everything) < np.mean(ours)
 

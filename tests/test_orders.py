@@ -233,7 +233,12 @@ def test_scores_are_kept_for_strong_and_weak_dependence(cards, n, prior):
 
 
 @pytest.mark.parametrize(
-    ("cards", "n", "temperatures"), [([2, 3, 2, 2, 3], 40, 1), ([2, 2, 2, 3, 2, 2], 60, 1), ([2, 3, 2, 2, 3], 40, 3)]
+    ("cards", "n", "temperatures"),
+    [
+        ([2, 3, 2, 2, 3], 40, 1),
+        ([2, 2, 2, 3, 2, 2], 60, 1),
+        pytest.param([2, 3, 2, 2, 3], 40, 3, marks=pytest.mark.slow),
+    ],
 )
 def test_sampled_orders_have_the_frequencies_of_the_exact_posterior(cards, n, temperatures):
     table = random_table(cards, n, np.random.default_rng(n))

@@ -191,8 +191,9 @@ def test_chickenpox_in_an_equivalent_form_scores_equally():
 def test_weighted_rows_score_as_repeated_rows(table):
     repeated = table.take(np.repeat(np.arange(table.n), table.weights.astype(int)))
     repeated = Table(repeated.codes, table.variables, table.states)
+    scores, of_repeated = Scores(table), Scores(repeated)
     for order in permutations(table.variables):
-        assert close(Scores(table).order_score(order), Scores(repeated).order_score(order))
+        assert close(scores.order_score(order), of_repeated.order_score(order))
 
 
 @given(table=tables(weighted="real", min_p=2))

@@ -133,7 +133,7 @@ def test_every_staging_listed_is_one():
         ((2, 2, 3, 3), 3, 162_285),
         ((2, 3, 4), 3, 27_322),
         ((2, 4, 4), 3, 279_226),
-        ((2, 2, 3, 3), 4, 788_113_976),
+        pytest.param((2, 2, 3, 3), 4, 788_113_976, marks=pytest.mark.slow),
         *(((2,) * n, n, total) for n, total in enumerate([1, 2, 8, 154, 89_512, 71_319_425_714])),
         *(((2,) * n, 3, total) for n, total in enumerate([154, 2_283, 17_056, 81_742, 293_728, 864_789], start=3)),
     ],
@@ -274,13 +274,13 @@ def test_draws_have_the_right_frequencies(cards, beta, weighted):
     values = enumerated(cards, beta, weights)
     total = naive.log_sum(v for v, _ in values)
     expected = {naive.as_key(s): exp(v - total) for v, s in values}
-    n = 20_000
+    n = 5000
     drawn = Counter(keys(stagings.draw(cards, beta, weights if weighted else None, size=n, random_state=3)))
     assert set(drawn) <= set(expected)
     observed = np.array([drawn[key] for key in expected])
     assert chisquare(observed, n * np.array(list(expected.values()))).pvalue > 1e-3
     # The test can fail: it tells these draws from draws with other weights.
-    other = np.roll(observed, 1) if weighted else observed + np.arange(len(observed)) * (n // 100)
+    other = np.roll(observed, 1) if weighted else observed + np.arange(len(observed)) * (n // 25)
     assert chisquare(other, other.sum() * np.array(list(expected.values()))).pvalue < 1e-3
 
 

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -133,7 +134,8 @@ class OrderPosterior:
     @property
     def converged(self) -> bool:
         """Whether the diagnostics give no reason to doubt the draws."""
-        return self.verdict.converged
+        # The score comes first, is quickly judged, and is often reason enough.
+        return self._judge(islice(self._quantities(), 1)).converged and self.verdict.converged
 
     def _verdict(self) -> Verdict:
         return self._judge(self._quantities())

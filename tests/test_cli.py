@@ -406,6 +406,8 @@ def test_help_and_version(run):
         assert code == 0
         assert "Usage" in out
     assert run("--version")[1].startswith("cslearn ")
+    module = subprocess.run([sys.executable, "-m", "cslearn", "--version"], capture_output=True, text=True, check=True)
+    assert module.stdout == run("--version")[1]
 
 
 def python(code):

@@ -4,6 +4,7 @@ import atexit
 import shutil
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from numba import config, njit
 
@@ -28,8 +29,10 @@ _use_a_directory_that_can_be_written()
 # Kernels are called from Python or from other kernels; what only kernels call needs no wrapper, which takes longer to
 # compile than a small loop does. Each kernel is optimised once more in every kernel that calls it: where that takes
 # long there are few calls and few layers.
-outer = njit(cache=True, nogil=True, error_model="numpy")
-inner = njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+_OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy"}
+_NO_WRAPPERS: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+outer = njit(**_OPTIONS)
+inner = njit(**_OPTIONS, **_NO_WRAPPERS)
 
 
 def are_compiled() -> bool:

@@ -47,8 +47,8 @@ def refuse_missing(columns: Sequence[Column], n: int, *, text: bool) -> None:
         tokens = " Which cells of a file count as missing is set by na_values=." if text else ""
         raise InputError(
             f'Missing cells (None, NaN) in {", ".join(affected[:_SHOWN])}{more}. Pass missing="drop" to drop those '
-            f'rows, or missing="state" to make "missing" a state of its own; for learning there is missing="em" too, which '
-            f"uses what is there of every row.{tokens}"
+            f'rows, or missing="state" to make "missing" a state of its own; for learning there is missing="em" too, '
+            f"which uses what is there of every row.{tokens}"
         )
 
 

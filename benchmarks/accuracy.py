@@ -12,7 +12,7 @@ from benchmarks.report import FRESH_SEED, publish, table
 from cslearn import CStreeLearner, kl_divergence, random_cstree
 
 SETTINGS: dict[str, dict[str, object]] = {
-    "default (adaptive prior, ess 5, averaged parameters)": {},
+    "default (adaptive prior and ess, averaged parameters)": {},
     "the paper's (uniform prior, ess 1, posterior means)": {"prior": "uniform", "ess": 1.0, "parameters": "mean"},
 }
 

@@ -20,9 +20,10 @@ PHASES = ("candidates", "scores", "prior", "orders", "stagings", "parameters")
 
 
 def warm_up() -> None:
-    """Compile or load the kernels by a tiny fit."""
-    data = random_cstree([2, 3, 2, 3], random_state=0).sample_table(50, random_state=0)
-    CStreeLearner(n_iter=20, n_chains=1, random_state=0).fit(data)
+    """Compile or load the kernels by small fits: one whose scores are looked up, and one whose scores are kept."""
+    for cards in ([2, 3, 2, 3], [2, 3] * 10):
+        data = random_cstree(cards, random_state=0).sample_table(50, random_state=0)
+        CStreeLearner(n_iter=20, n_chains=1, random_state=0).fit(data)
 
 
 def measure(p: int, n: int, card: int) -> dict[str, object]:

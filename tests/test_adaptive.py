@@ -1,7 +1,8 @@
-"""The adaptive prior: what is maximised is what it should be, and it tells kinds of truth from each other."""
+"""What the data choose: what is maximised is what it should be, and it tells kinds of truth from each other."""
 
 import json
 import sys
+import warnings
 from dataclasses import replace
 from itertools import product
 from math import isclose, log
@@ -15,9 +16,17 @@ from hypothesis import strategies as st
 import naive
 from cslearn import CStree, CStreeLearner, random_cstree
 from cslearn.cli import main
-from cslearn.errors import DataWarning, InputError
-from cslearn.orders import adapted_prior, adapted_prior_of_scores, chains, order_problem, with_prior
-from cslearn.orders.adaptive import STRENGTH, VALUES
+from cslearn.errors import ConvergenceWarning, DataWarning, InputError
+from cslearn.orders import (
+    FIRST_ESS,
+    adapted_ess,
+    adapted_prior,
+    adapted_prior_of_scores,
+    chains,
+    order_problem,
+    with_prior,
+)
+from cslearn.orders.adaptive import ESS_VALUES, STRENGTH, VALUES
 from cslearn.priors import TreePrior
 from cslearn.scores import Scores
 from problems import rows_of, tables
@@ -107,6 +116,51 @@ def test_what_cannot_be_learned_stays_as_it_was():
     assert adapted_prior(order_problem(Scores(one)), np.arange(1)) == TreePrior()
 
 
+# ---------------------------------------------------------------- the equivalent sample size
+@settings(max_examples=25)
+@given(table=tables(min_p=2, max_p=4), beta=st.integers(0, 3))
+def test_the_equivalent_sample_size_is_the_best_of_all_for_the_best_stagings(table, beta):
+    scores = Scores(table, prior="tree", beta=beta)
+    order = table.variables
+    stagings = {v: scores.best_staging(v, order[:t])[1] for t, v in enumerate(order)}
+    tree = CStree(order, stagings, states=table.state_map)
+
+    def value(ess):
+        other = Scores(table, prior="tree", beta=beta, ess=ess)
+        return other.log_marginal_likelihood(tree) - log(ess / 5) ** 2 / 2
+
+    found = adapted_ess(scores, order)
+    assert found in ESS_VALUES
+    assert all(value(other) <= value(found) + 1e-9 for other in ESS_VALUES)
+
+
+@pytest.mark.parametrize("beta", [2, 3])
+def test_scores_with_another_equivalent_sample_size_are_those_made_with_it(beta):
+    table = random_cstree([2, 3, 2, 2], random_state=1).sample_table(60, random_state=2)
+    first, other = Scores(table, beta=beta), Scores(table, beta=beta, ess=7.0)
+    before = first.order_score(table.variables)
+    assert first.with_ess(7.0).order_score(table.variables) == other.order_score(table.variables) != before
+    assert first.order_score(table.variables) == before
+    with pytest.raises(InputError, match="positive number, not 0"):
+        first.with_ess(0)
+
+
+@pytest.mark.parametrize("p", [8, 20])
+def test_the_equivalent_sample_size_follows_the_truth(p):
+    """Uneven probabilities, then even ones; exactly and by chains."""
+    found = []
+    for concentration in (0.2, 1.0, 5.0):
+        truth = random_cstree(p, concentration=concentration, random_state=0)
+        learner = CStreeLearner(n_iter="auto" if p == 8 else 200, n_chains=1)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            learner.fit(truth.sample_table(1000, random_state=0))
+        assert learner.posterior_.scores.ess == learner.ess_
+        assert learner.cstree_.learning["settings"]["ess"] == learner.ess_
+        found.append(learner.ess_)
+    assert found[0] < found[1] < found[2]
+
+
 def chosen(tree, n=2000):
     return CStreeLearner(n_iter=100, n_chains=1).fit(tree.sample_table(n, random_state=0)).prior_
 
@@ -162,7 +216,8 @@ def test_an_interrupt_while_the_prior_is_chosen_leaves_the_fixed_one(monkeypatch
         learner = CStreeLearner(n_iter=100).fit(data)
     assert learner.interrupted_
     assert learner.prior_ == TreePrior()
-    scores = Scores(data, prior=learner.prior_, ess=learner.ess)
+    assert learner.ess_ == FIRST_ESS
+    scores = Scores(data, prior=learner.prior_, ess=learner.ess_)
     assert isclose(learner.log_score_, scores.cstree_score(learner.cstree_), rel_tol=1e-9)
 
 

@@ -29,7 +29,7 @@ from cslearn.stagings.counting import check_beta
 from cslearn.stagings.every import AllWeights, all_weights
 from cslearn.stagings.level import LevelWeights
 
-__all__ = ["Scores", "log_marginal_likelihood"]
+__all__ = ["Scores", "check_ess", "log_marginal_likelihood"]
 
 # Log-gammas of whole counts are looked up while their table has at most this many entries.
 LOOK_UP_LIMIT = 10_000_000
@@ -130,10 +130,8 @@ class Scores:
     ) -> None:
         self.table: Table = as_table(data)
         self.interventions = None if interventions is None else check_mask(interventions, self.table)
-        if not (isinstance(ess, int | float) and 0 < ess < inf):
-            raise InputError(f"ess, the equivalent sample size, is a positive number, not {ess!r}")
         self.betas = self._checked_bounds(beta)
-        self.ess = float(ess)
+        self.ess = check_ess(ess)
         self.stagings = stagings
         self.prior = self._checked_prior(prior)
         self.n_jobs = n_jobs
@@ -150,6 +148,14 @@ class Scores:
         """Return the scores with another prior over stagings; the tables, which do not depend on it, are shared."""
         other = copy(self)
         other.prior = self._checked_prior(prior)
+        return other
+
+    def with_ess(self, ess: float) -> Scores:
+        """Return the scores with another equivalent sample size; their tables are filled anew."""
+        other = copy(self)
+        other.ess = check_ess(ess)
+        other._deep = {}
+        other.__dict__.pop("tables", None)
         return other
 
     def _checked_prior(self, prior: str | Prior) -> Prior:
@@ -225,6 +231,16 @@ class Scores:
             counts = stage_counts(self.counted(i), i, [(), pairs])[1]
             scores.append(log_marginal_likelihood(counts, self.ess / prod(cards[v] for v, _ in pairs)))
         return scores
+
+    def stage_counts(self, target: str, stages: Sequence[Context]) -> tuple[Floats, Floats]:
+        """Return how often each state of `target` stands in each stage of a staging, and the sizes of the contexts.
+
+        The size of a context is the number of outcomes of its variables, by which `ess` is divided.
+        """
+        i, cards = self._column(target), self.table.cards
+        pairs = [[self._coded(variable, state) for variable, state in context.items()] for context in stages]
+        sizes = np.array([prod(cards[v] for v, _ in context) for context in pairs], dtype=float)
+        return stage_counts(self.counted(i), i, pairs), sizes
 
     def _coded(self, variable: str, state: Any) -> tuple[int, int]:
         column = self._column(variable)
@@ -478,6 +494,13 @@ class Scores:
         if sorted(order) != sorted(self.table.variables):
             odd = sorted(set(order).symmetric_difference(self.table.variables)) or ["a variable that stands twice"]
             raise InputError(f"the order is not a permutation of the variables of the data: see {', '.join(odd)}")
+
+
+def check_ess(ess: Any) -> float:
+    """Return an equivalent sample size as a float, or raise an error."""
+    if isinstance(ess, bool) or not (isinstance(ess, int | float | np.number) and 0 < ess < inf):
+        raise InputError(f"ess, the equivalent sample size, is a positive number, not {ess!r}")
+    return float(ess)
 
 
 def check_mask(mask: Any, table: Table) -> NDArray[np.bool_]:

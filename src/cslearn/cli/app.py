@@ -197,6 +197,13 @@ def _bound(text: str) -> Any:
         raise InputError(f"--beta is a whole number or auto, not {text!r}") from None
 
 
+def _sample_size(text: str) -> Any:
+    try:
+        return text if text == "auto" else float(text)
+    except ValueError:
+        raise InputError(f"--ess is a positive number or auto, not {text!r}") from None
+
+
 def _moves(text: str) -> Any:
     if text == "auto":
         return text
@@ -242,7 +249,7 @@ def fit(
     level: Level = 0.05,
     from_graph: FromGraph = Graph.cpdag,
     prior: Annotated[PriorName, typer.Option("--prior", help="Prior over stagings.")] = PriorName.adaptive,
-    ess: Annotated[float, typer.Option("--ess", help="Equivalent sample size.")] = 5.0,
+    ess: Annotated[str, typer.Option("--ess", help="Equivalent sample size, or auto: the data choose.")] = "auto",
     parameters: Annotated[Estimate, typer.Option("--parameters", help="How parameters are estimated.")] = (
         Estimate.averaged
     ),
@@ -299,7 +306,7 @@ def fit(
             level=level,
             from_graph=from_graph.value,
             prior=prior.value,
-            ess=ess,
+            ess=_sample_size(ess),
             parameters=parameters.value,
             search=search.value,
             n_iter=_moves(n_iter),

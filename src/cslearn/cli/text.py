@@ -75,6 +75,7 @@ def fit_document(learner: CStreeLearner) -> dict[str, Any]:
         **model_document(learner.cstree_),
         "csi_relations": relation_documents(learner.relations_),
         "prior": {"name": learner.prior_.name, **asdict(learner.prior_)},
+        "ess": learner.ess_,
         "log_order_score": learner.log_order_score_,
         "log_score": learner.log_score_,
         "beta": learner.betas_,
@@ -143,6 +144,7 @@ def _print_learned(console: Console, learner: CStreeLearner) -> None:
     _print_relations(console, learner)
     console.print()
     _say(console, f"Prior over stagings: {_in_words(learner.prior_, max(learner.betas_.values()))}")
+    _say(console, f"Equivalent sample size: {learner.ess_:g}")
     _say(console, f"Log score {learner.log_score_:,.2f} (order {learner.log_order_score_:,.2f})")
     raised = {v: beta for v, beta in learner.betas_.items() if beta > 2}
     if raised:

@@ -68,7 +68,7 @@ def fit_incomplete(learner: CStreeLearner, X: Any, sample_weight: Any) -> None:
     if (codes >= 0).all():
         inner.fit_silently(filled)
         learner.__dict__.update({k: v for k, v in vars(inner).items() if k.endswith("_")})
-        learner.em_ = em(inner.cstree_, codes, method, ess=learner.ess, weights=weights)
+        learner.em_ = em(inner.cstree_, codes, method, ess=inner.ess_, weights=weights)
         return
     inner.fit_silently(_first(filled, codes, rng))
     seconds = dict(inner.timings_)
@@ -81,7 +81,7 @@ def fit_incomplete(learner: CStreeLearner, X: Any, sample_weight: Any) -> None:
             break
     learner.__dict__.update({k: v for k, v in vars(inner).items() if k.endswith("_")})
     learner.timings_ = seconds
-    learner.em_ = em(inner.cstree_, codes, method, ess=learner.ess, weights=weights)
+    learner.em_ = em(inner.cstree_, codes, method, ess=inner.ess_, weights=weights)
     fitted, record = learner.em_.tree, dict(inner.cstree_.learning or {})
     record |= {"rows": len(codes), "weight": None if filled.weights is None else filled.total_weight}
     record["settings"] = {**record.get("settings", {}), "missing": "em"}

@@ -31,26 +31,26 @@ from cslearn.estimators.interventions import read_interventions
 from cslearn.estimators.search import greedy_search
 from cslearn.estimators.searching import (
     LOOKED_UP_MOVES,
+    adapted,
     affordable,
     chain_problem,
     default_temperatures,
     search_by_chains,
     search_exactly,
-    with_adapted_prior,
 )
 from cslearn.orders import (
+    FIRST_ESS,
     Chain,
     Checkpoint,
     ExactOrders,
     Progress,
     SubsetScores,
-    adapted_prior_of_scores,
     sample_chains,
 )
 from cslearn.orders.summary import summarise
 from cslearn.posterior import CStreePosterior
 from cslearn.priors import ADAPTIVE, Prior, TreePrior, check_stagings
-from cslearn.scores import Scores
+from cslearn.scores import Scores, check_ess
 from cslearn.stagings.counting import check_beta
 
 __all__ = ["CStreeLearner"]
@@ -90,8 +90,9 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
     prior : {"adaptive", "tree", "sparse", "uniform"} or Prior
         Prior over the stagings of a variable given the order; see :mod:`cslearn.priors`. ``"adaptive"`` is a tree prior
         whose probabilities are chosen by the data; see :mod:`cslearn.orders.adaptive`.
-    ess : float
-        Equivalent sample size of the Dirichlet priors.
+    ess : float or "auto"
+        Equivalent sample size of the Dirichlet priors; ``"auto"`` lets the data choose it, see
+        :mod:`cslearn.orders.adaptive`.
     parameters : {"averaged", "mean", "map", "mle"}
         How the parameters are estimated: by the posterior mean over all stagings of the order
         (:mod:`cslearn.estimators.averaging`), or given the best staging (:meth:`cslearn.CStree.fit_parameters`).
@@ -144,6 +145,8 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
     candidates_ : CandidateSets
     prior_ : Prior
         The prior over stagings, chosen by the data if it is adaptive.
+    ess_ : float
+        The equivalent sample size, chosen by the data if it is ``"auto"``.
     posterior_ : CStreePosterior
         The posterior over orders and CStrees.
     betas_ : dict of str to int
@@ -193,7 +196,7 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         from_graph: Literal["cpdag", "skeleton"] = "cpdag",
         max_memory: float = DEFAULT_MEMORY,
         prior: str | Prior = ADAPTIVE,
-        ess: float = 5.0,
+        ess: float | Literal["auto"] = "auto",
         parameters: Literal["averaged", "mean", "map", "mle"] = "averaged",
         search: str = "auto",
         n_iter: int | Literal["auto"] | None = "auto",
@@ -274,6 +277,8 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         self.timings_: dict[str, float] = {}
         adaptive = isinstance(self.prior, str) and self.prior == ADAPTIVE
         prior = TreePrior() if adaptive else self.prior
+        first_ess = FIRST_ESS if self.ess == "auto" else float(self.ess)
+        choice = {"ess": self.ess == "auto", "prior": adaptive}
         with self._phase("data"):
             data, mask = read_interventions(X, interventions, sample_weight, self.missing)
             missing = "error" if self.missing == "em" else self.missing
@@ -300,7 +305,7 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
                     table,
                     knowledge=knowledge,
                     beta=self._first_bound(),
-                    ess=self.ess,
+                    ess=first_ess,
                     prior=prior,
                     random_state=self._seeds()[1],
                     n_jobs=self.n_jobs,
@@ -314,7 +319,7 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
                 table,
                 beta=self._first_bound(),
                 stagings=self.stagings,
-                ess=self.ess,
+                ess=first_ess,
                 prior=prior,
                 candidates=self.candidates_.sets,
                 n_jobs=self.n_jobs,
@@ -326,15 +331,17 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         self.interrupted_ = False
         with self._phase("prior"):
             chains: Sequence[Chain] = ()
-            if adaptive and exact:
+            if any(choice.values()):
                 # For the best order with the fixed tree prior, or one found greedily with it.
-                columns, _ = ExactOrders(SubsetScores(scores), before).best_order()
-                prior = adapted_prior_of_scores(scores, [table.variables[i] for i in columns])
-                scores = scores.with_prior(prior)
-            elif adaptive:
-                chains, self.interrupted_ = sample_chains(problem, n_chains=1, n_iter=1, random_state=self._seeds()[0])
+                if exact:
+                    columns, _ = ExactOrders(SubsetScores(scores), before).best_order()
+                else:
+                    chains, self.interrupted_ = sample_chains(
+                        problem, n_chains=1, n_iter=1, random_state=self._seeds()[0]
+                    )
+                    columns = chains[0].best_order
                 if not self.interrupted_:
-                    scores, problem = with_adapted_prior(scores, problem, chains[0].best_order)
+                    scores, problem = adapted(scores, problem, columns, **choice)
             self.prior_: Prior = scores.prior
         bounds = self._larger_bounds()
         with self._phase("orders"):
@@ -348,8 +355,8 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
                 order = posterior.order_names(posterior.best.best_order)
                 deep = deeper_scores(scores, joined, order, beta=bounds.get(None, bounds))
                 if deep is not scores:
-                    # What splits are worth was chosen for two context variables.
-                    scores = deep.with_prior(adapted_prior_of_scores(deep, order)) if adaptive else deep
+                    # What suits was chosen for two context variables.
+                    scores, _ = adapted(deep, None, posterior.best.best_order, **choice)
                     self.prior_ = scores.prior
                     problem = None if self._exactly(scores) else chain_problem(scores, before)
                     # Where only some variables have a larger bound the first pass has found most of the order.
@@ -357,6 +364,7 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
                     if self.n_iter == "auto" and longest is None and None not in bounds:
                         longest = LOOKED_UP_MOVES
                     posterior = self._search(scores, before, problem, checkpoint=True, max_iter=longest)
+        self.ess_ = scores.ess
         self.betas_ = dict(zip(table.variables, scores.betas, strict=True))
         self.posterior_ = posterior
         self.order_ = posterior.order_names(posterior.best.best_order)
@@ -371,7 +379,7 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
             if self.parameters == "averaged":
                 fitted = structure.with_parameters(averaged_parameters(structure, scores))
             else:
-                fitted = structure.fit_parameters(table, self.parameters, ess=self.ess, interventions=mask)
+                fitted = structure.fit_parameters(table, self.parameters, ess=self.ess_, interventions=mask)
             self.cstree_ = CStree(
                 fitted.order, fitted.stagings, fitted.parameters, states=states, learning=self._record(table)
             )
@@ -500,7 +508,7 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
                 "alpha": None if self.alpha is None else int(self.alpha),
                 "level": self.level if self.candidates_.method == "pc" else None,
                 "prior": self.prior if isinstance(self.prior, str) else self.prior.name,
-                "ess": float(self.ess),
+                "ess": self.ess_,
                 "parameters": self.parameters,
                 "search": self.search,
                 "knowledge": {name: value for name, value in asdict(knowledge).items() if value} or None,
@@ -530,6 +538,8 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
             if isinstance(self.beta, Mapping) and bound != "auto" and bound < 2:
                 raise InputError(f"a context bound (beta) of single variables is 2, 3, ... or 'auto', not {bound!r}")
         check_stagings(self.stagings, self.prior, beyond_two=any(bound == "auto" or bound > 2 for bound in given))
+        if self.ess != "auto":
+            check_ess(self.ess)
         if self.search not in SEARCHES:
             raise InputError(f"there is no search {self.search!r}; choose one of {', '.join(map(repr, SEARCHES))}")
         if self.parameters not in ESTIMATES:

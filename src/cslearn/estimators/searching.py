@@ -13,6 +13,7 @@ from cslearn.orders import (
     Chain,
     ExactOrders,
     SubsetScores,
+    adapted_ess,
     adapted_prior,
     adapted_prior_of_scores,
     lookup_problem,
@@ -28,13 +29,13 @@ from cslearn.scores import Scores
 
 __all__ = [
     "LOOKED_UP_MOVES",
+    "adapted",
     "affordable",
     "chain_problem",
     "default_temperatures",
     "exact_memory",
     "search_by_chains",
     "search_exactly",
-    "with_adapted_prior",
 ]
 
 # Up to so many variables and bytes an exact search is a matter of seconds, and taken by default.
@@ -92,14 +93,22 @@ def chain_problem(scores: Scores, before: NDArray[np.bool_]) -> Any:
     return order_problem(scores, before)
 
 
-def with_adapted_prior(scores: Scores, problem: Any, order: NDArray[np.int64]) -> tuple[Scores, Any]:
-    """Return scores and problem with the tree prior that suits an order."""
-    if are_looked_up(scores):
-        prior = adapted_prior_of_scores(scores, [scores.table.variables[i] for i in order])
-        scores = scores.with_prior(prior)
-        return scores, lookup_problem(SubsetScores(scores), problem.before)
-    prior = adapted_prior(problem, order)
-    return scores.with_prior(prior), with_prior(problem, prior)
+def adapted(scores: Scores, problem: Any, order: NDArray[np.int64], *, ess: bool, prior: bool) -> tuple[Scores, Any]:
+    """Return scores and problem with the equivalent sample size and the tree prior that suit an order.
+
+    The problem is None for an exact search.
+    """
+    names = [scores.table.variables[i] for i in order]
+    if ess and (chosen := adapted_ess(scores, names)) != scores.ess:
+        scores = scores.with_ess(chosen)
+        problem = None if problem is None else chain_problem(scores, problem.before)
+    if not prior:
+        return scores, problem
+    if problem is not None and not are_looked_up(scores):
+        found = adapted_prior(problem, order)
+        return scores.with_prior(found), with_prior(problem, found)
+    scores = scores.with_prior(adapted_prior_of_scores(scores, names))
+    return scores, None if problem is None else lookup_problem(SubsetScores(scores), problem.before)
 
 
 def default_temperatures(scores: Scores) -> int:

@@ -1,6 +1,6 @@
 """Searches over orders of the variables. Knows nothing of stagings beyond their scores."""
 
-from cslearn.orders.adaptive import adapted_prior, adapted_prior_of_scores
+from cslearn.orders.adaptive import FIRST_ESS, adapted_ess, adapted_prior, adapted_prior_of_scores
 from cslearn.orders.chains import Chain, Progress, default_max_iter, default_n_iter, sample_chains
 from cslearn.orders.checkpoint import Checkpoint
 from cslearn.orders.diagnostics import effective_sample_size, r_hat
@@ -10,12 +10,14 @@ from cslearn.orders.problem import lookup_problem, order_problem, with_prior
 from cslearn.orders.subsets import SubsetScores
 
 __all__ = [
+    "FIRST_ESS",
     "Chain",
     "Checkpoint",
     "ExactOrders",
     "OrderPosterior",
     "Progress",
     "SubsetScores",
+    "adapted_ess",
     "adapted_prior",
     "adapted_prior_of_scores",
     "default_max_iter",

@@ -236,7 +236,7 @@ def test_a_staging_that_no_tree_draws_is_learned(search, tmp_path):
     assert CStree.load(tmp_path / "ring.json") == everything.cstree_
     assert set(everything.cstree_.to_dag().predecessors("child")) == {"a", "b", "c"}
     assert everything.cstree_.is_markov_equivalent(CStree.load(tmp_path / "ring.json"))
-    assert everything.posterior_.stage_probability("child", {"b": "no", "c": "yes"}) > 0.8
+    assert everything.posterior_.stage_probability("child", {"b": "no", "c": "yes"}) > 0.75
     averaged = everything.posterior_.log_prob(test).mean()
     assert abs(averaged - everything.score(test)) < 0.01
     drawn = everything.posterior_.sample(20, random_state=0)

@@ -126,7 +126,7 @@ def test_fit_for_machines(run, data, tmp_path):
     assert code == 0
     assert set(document) == {
         "model", "order", "parents", "stages", "n_free_parameters", "csi_relations", "log_order_score", "log_score",
-        "prior", "beta", "search", "moves", "interrupted", "chains", "seconds",
+        "prior", "ess", "beta", "search", "moves", "interrupted", "chains", "seconds",
     }  # fmt: skip
     assert document["order"] == list(CStree.load(tmp_path / "m.json").order)
     assert all(set(r) == {"relation", "in_words", "log_bayes_factor", "rows"} for r in document["csi_relations"])

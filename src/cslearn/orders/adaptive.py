@@ -117,7 +117,7 @@ def adapted_ess(scores: Scores, order: Sequence[str]) -> float:
     >>> adapted_ess(Scores(uneven.sample_table(1000, random_state=0), prior="tree"), uneven.order)
     1.0
     >>> adapted_ess(Scores(even.sample_table(1000, random_state=0), prior="tree"), even.order)
-    20.0
+    30.0
     """
     counts: list[NDArray[np.float64]] = []
     sizes: list[NDArray[np.float64]] = []

@@ -29,7 +29,7 @@ from cslearn.stagings.counting import check_beta
 from cslearn.stagings.every import AllWeights, all_weights
 from cslearn.stagings.level import LevelWeights
 
-__all__ = ["Scores", "check_ess", "log_marginal_likelihood"]
+__all__ = ["Scores", "check_ess", "log_gamma_tables", "log_marginal_likelihood"]
 
 # Log-gammas of whole counts are looked up while their table has at most this many entries.
 LOOK_UP_LIMIT = 10_000_000
@@ -297,7 +297,7 @@ class Scores:
         whole = table.weights is None or bool(np.all(table.weights == np.floor(table.weights)))
         look_up = whole and 2 * len(products) * (table.total_weight + 1) <= LOOK_UP_LIMIT
         log_gammas = {
-            d: _log_gamma_tables(int(table.total_weight) if look_up else -1, self.ess, products, d)
+            d: log_gamma_tables(int(table.total_weight) if look_up else -1, self.ess, products, d)
             for d in set(table.cards)
         }
         entry = np.zeros(int(products.max(initial=0)) + 1, dtype=np.int64)
@@ -514,7 +514,7 @@ def check_mask(mask: Any, table: Table) -> NDArray[np.bool_]:
     return array
 
 
-def _log_gamma_tables(n: int, ess: float, products: NDArray[np.int64], d_i: int) -> NDArray[np.float64]:
+def log_gamma_tables(n: int, ess: float, products: NDArray[np.int64], d_i: int) -> NDArray[np.float64]:
     """Return ``lgamma(a + c) - lgamma(a)`` for c = 0..n, shape (products, 2, n + 1), as the kernels want it."""
     whole = np.arange(n + 1.0)
     stage = ess / products[:, None]

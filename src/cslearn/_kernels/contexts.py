@@ -8,7 +8,7 @@ from numba.extending import intrinsic
 
 from cslearn._kernels import inner, outer
 
-__all__ = ["count_pairs", "count_within", "pack", "score_contexts", "score_packed"]
+__all__ = ["count_pairs", "count_within", "pack", "popcount", "score_contexts", "score_packed"]
 
 # Counting a triple by bits takes a popcount for each 64 rows and each cell in which no variable is in its first state,
 # counting it row by row an increment for each row. Up to this number of cells bits are faster.
@@ -88,7 +88,7 @@ def score_contexts(codes, weights, cards, target, candidates, ess, log_gammas, e
 
 
 @intrinsic
-def _popcount(context, word):
+def popcount(context, word):
     """Return the number of bits set in a 64-bit word, by the processor's own instruction."""
 
     def build(context, builder, signature, arguments):
@@ -118,7 +118,7 @@ def count_pairs(words, first, last, counts):
         for b in range(words.shape[0]):
             number = 0
             for word in range(words.shape[1]):
-                number += _popcount(words[a, word] & words[b, word])
+                number += popcount(words[a, word] & words[b, word])
             counts[a, b] = number
 
 
@@ -132,7 +132,7 @@ def count_within(words, of_target, mask, counts):
         for a in range(words.shape[0]):
             number = 0
             for word in range(len(mask)):
-                number += _popcount(words[a, word] & joined[word])
+                number += popcount(words[a, word] & joined[word])
             counts[a, z] = number
 
 
@@ -172,7 +172,7 @@ def score_packed(words, starts, pairs, codes, cards, target, candidates, ess, lo
                         for y in range(1, cards[other]):
                             number = 0
                             for word in range(length):
-                                number += _popcount(joined[word] & words[starts[other] + y, word])
+                                number += popcount(joined[word] & words[starts[other] + y, word])
                             triples[j, x, y, z] = number
         for j in range(k):
             other, d_j, of_j = candidates[j], cards[candidates[j]], starts[candidates[j]]

@@ -2,8 +2,9 @@
 
 Scores of contexts of three variables and more are kept for a dozen candidates of each variable. They come from the
 posterior of a cheaper pass, with two context variables and all candidates: whoever is probably joined to the variable,
-in one direction or the other. The rest are then tried beside the most probable ones, with the larger bound, and enter
-where they are probably used; this is repeated until none does.
+in one direction or the other. What only three variables tell together that pass cannot see, so all triples are looked
+at besides (:mod:`cslearn.candidates.triples`). The rest are then tried beside the most probable ones, with the larger
+bound, and enter where they are probably used; this is repeated until none does.
 
 Single variables can be given a larger bound than the rest, such as the class of a classifier. Where the data choose it,
 it is raised while the evidence for the variable grows with all others before it, whatever the order: what matters of it
@@ -18,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cslearn.candidates import triple_probabilities
 from cslearn.data import Table
 from cslearn.errors import LimitError
 from cslearn.orders.subsets import memory_of_subsets
@@ -237,6 +239,8 @@ def deeper_scores(
         sets: Sets = open_sets
     else:
         # More than three for some: only on the candidates for three, if these are few enough.
+        # Whoever is more probably joined than not comes first.
+        joined = np.maximum(joined, triple_probabilities(scores, wanted) / 2)
         given = [FIRST_RAISED, *(bound for bound in wanted.values() if bound is not None)]
         sets = grown_candidates(table, open_sets, joined, beta=max(given) if of_some else most, **common)
     chosen_from = {v: len(own) for v, own in allowed.items()}

@@ -38,7 +38,7 @@ SCORES = ("BIC", "BDeu")
 ADDED = (1.0, 0.1)
 PARENTS = {3: 2, 4: 1}
 ROWS = (1000, 10_000)
-CSTREES = ((10, 12), (15, 4))
+CSTREES = ((10, 30), (15, 4))
 N_ORDERS = 20
 SIZES = (50, 100)
 

@@ -1,10 +1,14 @@
-"""Settings that all tests share, and the browser that some of them need."""
+"""Settings that all tests share, the command line, a model in a file, and the browser that some of them need."""
 
 import os
 import shutil
+import sys
 
 import pytest
 from hypothesis import settings
+
+from cslearn.cli import main
+from cslearn.datasets import chickenpox_model
 
 # The first call of a kernel compiles it, so no example has a deadline; failures print how to reproduce them. The same
 # examples are tried in every run, so that a change is to blame for what fails; `make test-slow` looks for new ones.
@@ -40,3 +44,30 @@ def browser():
         browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
         yield browser
         browser.close()
+
+
+@pytest.fixture
+def run(monkeypatch, capsys):
+    """Run a command; return its exit code, output and errors."""
+
+    def command(*arguments):
+        monkeypatch.setattr(sys, "argv", ["cslearn", *map(str, arguments)])
+        monkeypatch.setenv("COLUMNS", "120")
+        try:
+            main()
+            code = 0
+        except SystemExit as stop:
+            code = stop.code or 0
+        captured = capsys.readouterr()
+        assert "Traceback" not in captured.err
+        return code, captured.out, captured.err
+
+    return command
+
+
+@pytest.fixture
+def model(tmp_path):
+    """The path of a saved model."""
+    path = tmp_path / "model.json"
+    chickenpox_model().save(path)
+    return path

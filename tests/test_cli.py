@@ -17,7 +17,6 @@ import pandas as pd
 import pytest
 
 from cslearn import CStree
-from cslearn.cli import main
 from cslearn.datasets import chickenpox_model
 
 QUICK = ["--n-iter", "auto"]
@@ -25,35 +24,9 @@ Stats = namedtuple("Stats", "cache_path")
 
 
 @pytest.fixture
-def run(monkeypatch, capsys):
-    """Run a command; return its exit code, output and errors."""
-
-    def command(*arguments):
-        monkeypatch.setattr(sys, "argv", ["cslearn", *map(str, arguments)])
-        monkeypatch.setenv("COLUMNS", "120")
-        try:
-            main()
-            code = 0
-        except SystemExit as stop:
-            code = stop.code or 0
-        captured = capsys.readouterr()
-        assert "Traceback" not in captured.err
-        return code, captured.out, captured.err
-
-    return command
-
-
-@pytest.fixture
 def data(tmp_path):
     path = tmp_path / "children.csv"
     chickenpox_model().sample(500, random_state=0).to_csv(path, index=False)
-    return path
-
-
-@pytest.fixture
-def model(tmp_path):
-    path = tmp_path / "model.json"
-    chickenpox_model().save(path)
     return path
 
 

@@ -1,7 +1,6 @@
 """The commands that use a model: query, predict, impute; and learning with gaps and interventions."""
 
 import json
-import sys
 from math import isclose
 
 import numpy as np
@@ -9,32 +8,7 @@ import pandas as pd
 import pytest
 
 from cslearn import CStree, random_cstree
-from cslearn.cli import main
 from cslearn.datasets import chickenpox_model
-
-
-@pytest.fixture
-def run(monkeypatch, capsys):
-    """Run a command; return its exit code, output and errors."""
-
-    def command(*arguments):
-        monkeypatch.setattr(sys, "argv", ["cslearn", *map(str, arguments)])
-        try:
-            main()
-            code = 0
-        except SystemExit as stop:
-            code = stop.code or 0
-        captured = capsys.readouterr()
-        assert "Traceback" not in captured.err
-        return code, captured.out, captured.err
-
-    return command
-
-
-@pytest.fixture
-def model(tmp_path):
-    chickenpox_model().save(tmp_path / "model.json")
-    return tmp_path / "model.json"
 
 
 def test_query_prints_the_table_as_csv_and_json(run, model, tmp_path):

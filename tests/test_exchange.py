@@ -1,40 +1,13 @@
 """`cslearn compare` and `cslearn convert`: what people see, exit codes, and bad input."""
 
 import json
-import sys
 
 import pytest
 
 from cslearn import CStree, kl_divergence
-from cslearn.cli import main
 from cslearn.datasets import chickenpox_model
 from cslearn.formats import FORMATS, read_model
 from cslearn.metrics import held_out
-
-
-@pytest.fixture
-def run(monkeypatch, capsys):
-    """Run a command; return its exit code, output and errors."""
-
-    def command(*arguments):
-        monkeypatch.setattr(sys, "argv", ["cslearn", *map(str, arguments)])
-        try:
-            main()
-            code = 0
-        except SystemExit as stop:
-            code = stop.code or 0
-        captured = capsys.readouterr()
-        assert "Traceback" not in captured.err
-        return code, captured.out, captured.err
-
-    return command
-
-
-@pytest.fixture
-def model(tmp_path):
-    path = tmp_path / "model.json"
-    chickenpox_model().save(path)
-    return path
 
 
 @pytest.mark.parametrize("name", FORMATS)

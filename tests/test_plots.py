@@ -779,24 +779,15 @@ def test_without_matplotlib(monkeypatch):
 
 # ---------------------------------------------------------------- command line
 @pytest.fixture
-def run(monkeypatch, capsys, tmp_path):
-    from cslearn.cli import main
+def run(run, model, monkeypatch):
+    """Draw the model; return the exit code and all that is printed."""
+    monkeypatch.chdir(model.parent)
 
-    chickenpox_model().save(tmp_path / "model.json")
-    monkeypatch.chdir(tmp_path)
+    def plot(*options):
+        code, out, err = run("plot", "model.json", *options)
+        return code, out + err
 
-    def command(*arguments):
-        monkeypatch.setattr(sys, "argv", ["cslearn", "plot", "model.json", *map(str, arguments)])
-        try:
-            main()
-            code = 0
-        except SystemExit as stop:
-            code = stop.code or 0
-        captured = capsys.readouterr()
-        assert "Traceback" not in captured.err
-        return code, captured.out + captured.err
-
-    return command
+    return plot
 
 
 def test_the_command_draws(run, tmp_path):

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from cslearn import CStree, CStreeLearner, random_cstree
-from cslearn.cli import main
 from cslearn.datasets import chickenpox_model
 from cslearn.errors import FileError, InputError
 from cslearn.report import report_html, write_report
@@ -168,16 +167,8 @@ def test_what_is_no_model_is_refused(tmp_path):
 
 # ---------------------------------------------------------------- the command
 @pytest.fixture
-def run(monkeypatch, capsys, tmp_path):
+def run(run, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-
-    def run(*words):
-        monkeypatch.setattr("sys.argv", ["cslearn", *map(str, words)])
-        with pytest.raises(SystemExit) as end:
-            main()
-        printed = capsys.readouterr()
-        return end.value.code or 0, printed.out, printed.err
-
     return run
 
 

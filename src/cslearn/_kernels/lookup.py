@@ -9,7 +9,7 @@ from math import inf
 import numpy as np
 
 from cslearn._kernels import inner, outer
-from cslearn._kernels.moves import place_for, remember
+from cslearn._kernels.moves import list_others, place_for, remember
 
 __all__ = ["LookupProblem", "LookupState", "new_state", "relocation_log_weights", "run", "set_order"]
 
@@ -43,18 +43,9 @@ def set_order(problem, state, order):
 def relocation_log_weights(problem, state, v, others, log_weights):
     """Fill `log_weights[t]` with the log score, up to a constant, of the order with v in place t (-inf: forbidden)."""
     p = len(state.order)
-    first, last = 0, p - 1
-    s = 0
+    first, last = list_others(problem, state, v, others)
     for t in range(p):
         log_weights[t] = -inf
-        u = state.order[t]
-        if u != v:
-            others[s] = u
-            if problem.before[u, v]:
-                first = max(first, s + 1)
-            if problem.before[v, u]:
-                last = min(last, s)
-            s += 1
     level, change = 0, 0.0
     for t in range(last + 1):
         if t > 0:

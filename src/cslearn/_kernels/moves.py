@@ -4,7 +4,24 @@ from math import exp, inf
 
 from cslearn._kernels import inner
 
-__all__ = ["place_for", "remember"]
+__all__ = ["list_others", "place_for", "remember"]
+
+
+@inner
+def list_others(problem, state, v, others):
+    """Fill `others` with the order without v; return the first and the last place that v may have among them."""
+    first, last = 0, len(state.order) - 1
+    s = 0
+    for t in range(len(state.order)):
+        u = state.order[t]
+        if u != v:
+            others[s] = u
+            if problem.before[u, v]:
+                first = max(first, s + 1)
+            if problem.before[v, u]:
+                last = min(last, s)
+            s += 1
+    return first, last
 
 
 @inner

@@ -6,7 +6,7 @@ import numpy as np
 
 from cslearn._kernels import inner, outer
 from cslearn._kernels.levels import fill, join, leave, log_score, new_state
-from cslearn._kernels.moves import place_for, remember
+from cslearn._kernels.moves import list_others, place_for, remember
 
 __all__ = ["new_state", "relocate", "relocation_log_weights", "rescore", "run", "set_order", "settle"]
 
@@ -55,17 +55,7 @@ def relocation_log_weights(problem, state, v, others, after, own, log_weights):
     """
     p = len(state.order)
     here = state.position[v]
-    first, last = 0, p - 1
-    s = 0
-    for t in range(p):
-        u = state.order[t]
-        if u != v:
-            others[s] = u
-            if problem.before[u, v]:
-                first = max(first, s + 1)
-            if problem.before[v, u]:
-                last = min(last, s)
-            s += 1
+    first, last = list_others(problem, state, v, others)
 
     for t in range(first, last):
         u = others[t]

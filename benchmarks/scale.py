@@ -2,7 +2,8 @@
 
 The gap is that in held-out mean log-likelihood, as a multiple of the gap with the true structure and estimated
 parameters. *First tree* and *climbing* stop at the local optimum from which the sampler starts, the first with a fixed
-prior and plain estimates, the second with what the data choose; *moves* go on from there. These are the gaps of one learned CStree; *averaged* is that of the prediction averaged over stagings and 30 drawn orders.
+prior and plain estimates, the second with what the data choose; *moves* go on from there. These are the gaps of one
+learned CStree; *averaged* is that of the prediction averaged over stagings and 30 drawn orders.
 """
 
 import argparse

@@ -179,5 +179,9 @@ def test_alarm_is_predicted_better_than_by_a_bayesian_network(n, bidag, farthest
 @real
 @pytest.mark.filterwarnings("ignore::cslearn.errors.ConvergenceWarning")
 def test_the_structure_of_alarm_is_found():
-    _, _, distance = learned_from_alarm(20_000)
+    _, learner, distance = learned_from_alarm(20_000)
     assert distance <= 4
+    # Of the 46 directed edges, those that are more probable than not.
+    right = [edge in true_edges("alarm") for edge in learner.posterior_.graph(0.5).edges]
+    assert sum(right) >= 40
+    assert len(right) - sum(right) <= 4

@@ -337,7 +337,10 @@ def show(
     csi: Annotated[bool, typer.Option("--csi", help="Show the CSI relations alone, as a table.")] = False,
     csv: Annotated[bool, typer.Option("--csv", help="With --csi: as CSV.")] = False,
     latex: Annotated[bool, typer.Option("--latex", help="With --csi: as a LaTeX tabular.")] = False,
-    ess: Annotated[float, typer.Option("--ess", help="With DATA: equivalent sample size.")] = 5.0,
+    ess: Annotated[
+        float | None,
+        typer.Option("--ess", help="With DATA: equivalent sample size.", show_default="that of the fit, or 5"),
+    ] = None,
     weights: Weights = None,
     na_values: NaValues = None,
     sep: Separator = None,
@@ -363,7 +366,7 @@ def show(
         print_model(tree)
 
 
-def _show_relations(tree: Any, data: Path | None, ess: float, options: dict[str, Any], form: str) -> None:
+def _show_relations(tree: Any, data: Path | None, ess: float | None, options: dict[str, Any], form: str) -> None:
     from cslearn.cli.text import print_relations, relation_documents
     from cslearn.graphs import RelationTable
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from cslearn.cstree import CStree
 from cslearn.graphs import CSIRelation, RelationTable, SupportedRelation
+from cslearn.orders import FIRST_ESS
 from cslearn.scores import Scores
 from cslearn.stagings import Context
 
@@ -14,7 +15,7 @@ __all__ = ["relation_table"]
 
 
 def relation_table(
-    tree: CStree, data: Any, *, ess: float = 5.0, probabilities: Mapping[CSIRelation, float] | None = None
+    tree: CStree, data: Any, *, ess: float | None = None, probabilities: Mapping[CSIRelation, float] | None = None
 ) -> RelationTable:
     """Return the CSI relations of a CStree with the evidence for them, strongest first.
 
@@ -26,8 +27,8 @@ def relation_table(
     tree : CStree
     data : Scores, Table, frame, array, path or whatever :func:`cslearn.data.as_table` reads
         Scores come with an equivalent sample size of their own.
-    ess : float
-        Equivalent sample size of the Dirichlet priors.
+    ess : float, optional
+        Equivalent sample size of the Dirichlet priors; by default the one the model was learned with, or else 5.
     probabilities : mapping of CSIRelation to float, optional
         Posterior probabilities of relations, if they are known; a relation that is not there has none.
 
@@ -42,6 +43,8 @@ def relation_table(
     exposed _||_ background | diagnosis=yes                           2.8    588
     carrier _||_ background, diagnosis | exposed=no                   1.9  1,270
     """
+    if ess is None:
+        ess = (tree.learning or {}).get("settings", {}).get("ess", FIRST_ESS)
     scores = data if isinstance(data, Scores) else Scores(tree.encode(data), ess=ess)
     known = {} if probabilities is None else probabilities
     found = []

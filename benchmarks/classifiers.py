@@ -116,8 +116,8 @@ def main(arguments: list[str] | None = None) -> None:
     headers = ["data", "class", "rows", "model", "accuracy %", "log-loss", "Brier", "fit s", "predict s"]
     text = f"""Means over {options.splits} random splits, 70 % of the rows for training; sets of more than {MOST_ROWS:,}
 rows are a random part. All models with the settings they come with, 300 trees for the forest; log-loss in nats; the
-Brier score is the sum of squares over all classes. cslearn learns the joint model of all variables and is not told
-which of them is the class until it is asked, so that the same model predicts any variable, from any others.
+Brier score is the sum of squares over all classes. cslearn learns the joint model of all variables; all it
+is told of the class is that its contexts may have more than two variables. The same model predicts any other variable.
 scikit-learn's models are given the class from the start.
 
 On how many of the {len(TARGETS)} sets each model is best, alone or together with others:

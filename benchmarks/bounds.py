@@ -121,12 +121,13 @@ of the network, which has 46 edges. *Edges right, wrong*: of the directed edges 
 
 {first}
 
-With a bound of two the averaged prediction is the better one, with three it is not. The tree it is compared with has
-parameters that are averaged already, over all stagings of the best order. Trials with 1,000 rows and an earlier prior
-found that neither more drawn orders nor contexts without data make the difference; what does is not settled.
+The tree that the averaged prediction is compared with has parameters that are averaged already, over all stagings of
+the best order.
 
-Our defaults were chosen partly on rows of ALARM. Which of two ways to choose candidates to keep was decided with a look
-at the order score and the CPDAG distance for its first 1,000 rows.
+Our defaults were chosen partly on rows of ALARM, but not the equivalent sample size: with the 5 that was fixed before,
+the tree with three context variables predicts these rows better from the first 1,000 (-11.0138) than with the one that
+the data choose. Which of two ways to choose candidates to keep, and how triples of variables enter, was decided with a
+look at the order score and the CPDAG distance for its first 1,000 rows.
 
 Learned from all {data.n:,} rows:
 

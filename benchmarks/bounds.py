@@ -125,7 +125,7 @@ The tree that the averaged prediction is compared with has parameters that are a
 the best order.
 
 Our defaults were chosen partly on rows of ALARM, but not the equivalent sample size: with the 5 that was fixed before,
-the tree with three context variables predicts these rows better from the first 1,000 (-11.0138) than with the one that
+the tree with three context variables predicts these rows better from the first 1,000 than with the one that
 the data choose. Which of two ways to choose candidates to keep, and how triples of variables enter, was decided with a
 look at the order score and the CPDAG distance for its first 1,000 rows.
 

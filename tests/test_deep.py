@@ -6,6 +6,7 @@ from math import isclose, log
 
 import networkx as nx
 import numpy as np
+import pandas as pd
 import pytest
 
 import naive
@@ -56,6 +57,20 @@ def test_three_parents_are_found_with_a_larger_bound(truth, search):
     assert all(joined.loc[v, "child"] > 0.99 for v in "abc")
     assert joined.loc["other0", "child"] < 0.5
     assert max(staging.bound for staging in three.cstree_.stagings.values()) == 3
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_bound_is_raised_where_two_context_variables_see_nothing(seed):
+    """In one of 32 contexts `y` follows `third`: with two context variables all orders are alike."""
+    rng = np.random.default_rng(seed)
+    first, second, third = (rng.integers(d, size=3000) for d in (4, 8, 2))
+    chance = np.where((first == 3) & (second == 3), 0.05 + 0.9 * third, 0.5)
+    data = pd.DataFrame({"y": rng.random(3000) < chance, "first": first, "second": second, "third": third})
+    two, auto = (CStreeLearner(beta=beta, random_state=0).fit(data) for beta in (2, "auto"))
+    assert max(auto.betas_.values()) == 3
+    assert auto.log_order_score_ > two.log_order_score_ + 10
+    last = max(["y", "third"], key=auto.order_.index)
+    assert len(auto.cstree_.parents[last]) == 3
 
 
 def test_four_parents_are_found_with_a_bound_of_four():

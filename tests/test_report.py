@@ -91,8 +91,10 @@ def test_the_evidence_is_that_of_the_scores():
 
 def test_the_equivalent_sample_size_is_that_of_the_learning(learner):
     data = chickenpox_model().sample(2000, random_state=1)
-    assert document_of(report_html(learner.cstree_, data))["ess"] == 5.0
-    assert document_of(report_html(chickenpox_model(), data))["ess"] == 1.0
+    uneven = learner.cstree_.learning | {"settings": {"ess": 0.5}}
+    assert document_of(report_html(learner.cstree_, data))["ess"] == learner.ess_
+    assert document_of(report_html(learner.cstree_, data, learning=uneven))["ess"] == 0.5
+    assert document_of(report_html(chickenpox_model(), data))["ess"] == 5.0
 
 
 def test_a_learner_gives_its_posterior_and_seconds(learner):

@@ -39,7 +39,7 @@ def test_all_triples_are_scored(table, ess):
     scores = Scores(table, prior="tree", ess=ess)
     found = triple_probabilities(scores)
     for i, name in enumerate(table.variables):
-        if len(scores.candidates[i]) < 3:
+        if len(scores.candidates[i]) < 3 or table.cards[i] == 1:
             assert not found[:, i].any()
             continue
         _, staging = scores.best_staging(name, [v for v in table.variables if v != name])

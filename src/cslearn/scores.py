@@ -154,7 +154,7 @@ class Scores:
         """Return the scores with another equivalent sample size; their tables are filled anew."""
         other = copy(self)
         other.ess = check_ess(ess)
-        other._deep = {}
+        other._deep, other._distinct = {}, {}
         other.__dict__.pop("tables", None)
         return other
 

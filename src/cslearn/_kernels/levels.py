@@ -27,7 +27,7 @@ SMALL = 2.0**-64
 LOG_BASE = 128 * log(2.0)
 ZERO_EXPONENT = -(2**28)
 
-# A subtraction that would leave less than this part of a sum is replaced by a new sum, so that rounding errors stay
+# Where a subtraction would leave less than this part of a sum the level is made anew, so that rounding errors stay
 # small. Sums are added to a stop that is worth at least STOP in the same unit; what is small beside it does not matter.
 SMALLEST_REST = 1e-3
 STOP = 0.5
@@ -51,7 +51,7 @@ Problem = namedtuple(
 )
 # The order and where each variable stands in it. For each target, in the row of its number: the members of its level
 # as a list and where each candidate stands in it (-1: nowhere), their number, how many of each kind, the sums of splits
-# and of full splits, the score, and the number of changes since the sums were made. One row more is for trials.
+# and of full splits, the score, and a bound on the changes since the sums were made. One row more is for trials.
 State = namedtuple("State", "order position members slot size kinds sums sums_e full full_e score changes")
 
 

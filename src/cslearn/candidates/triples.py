@@ -21,8 +21,10 @@ from cslearn.scores import Scores, log_gamma_tables
 
 __all__ = ["triple_probabilities"]
 
-# Beyond this number of words of 64 rows to be counted, some ten seconds, triples are not looked at.
+# Beyond this number of words of 64 rows to be counted, some ten seconds, triples are not looked at. What else is done
+# for a cell of counts takes as long as so many words.
 MOST_WORDS = 2e10
+WORDS_OF_A_CELL = 10
 MOST_LOOKED_UP = 3e7
 
 
@@ -59,12 +61,12 @@ def triple_probabilities(scores: Scores, targets: Iterable[str] | None = None) -
     found = np.zeros((p, p))
     cards = np.array(table.cards, dtype=np.int64)
     chosen = set(table.variables if targets is None else targets)
-    wanted = [i for i in range(p) if table.variables[i] in chosen and len(scores.candidates[i]) >= 3]
+    wanted = [i for i in range(p) if table.variables[i] in chosen and cards[i] > 1 and len(scores.candidates[i]) >= 3]
     cells = {i: comb(len(scores.candidates[i]), 3) * cards[scores.candidates[i]].mean() ** 3 * cards[i] for i in wanted}
-    work = sum(cells.values()) * table.n / 64
+    work = sum(cells.values()) * (table.n / 64 + WORDS_OF_A_CELL)
     sizes = {int(d) for d in cards if d > 1}
     products = np.array(sorted({a * b * c for a in sizes for b in sizes for c in sizes}), dtype=np.int64)
-    looked_up = 2 * len(products) * len(sizes) * (table.n + 1)
+    looked_up = 2 * len(products) * len(sizes) * (table.n + 1) + int(products.max(initial=0))
     if table.weights is not None or scores.beta < 2 or work > MOST_WORDS or looked_up > MOST_LOOKED_UP:
         return found
     starts = np.concatenate([[0], np.cumsum(cards)[:-1]])

@@ -2,9 +2,9 @@
 
 Scores of contexts of three variables and more are kept for a dozen candidates of each variable. They come from the
 posterior of a cheaper pass, with two context variables and all candidates: whoever is probably joined to the variable,
-in one direction or the other. What only three variables tell together that pass cannot see, so all triples are looked
-at besides (:mod:`cslearn.candidates.triples`). The rest are then tried beside the most probable ones, with the larger
-bound, and enter where they are probably used; this is repeated until none does.
+in one direction or the other. What only three variables tell together that pass cannot see, so where rows have no
+weights all triples are looked at besides (:mod:`cslearn.candidates.triples`). The rest are then tried beside the most
+probable ones, with the larger bound, and enter where they are probably used; this is repeated until none does.
 
 Single variables can be given a larger bound than the rest, such as the class of a classifier. Where the data choose it,
 it is raised while the evidence for the variable grows with all others before it, whatever the order: what matters of it
@@ -196,6 +196,18 @@ def raised_bounds(
     return bounds
 
 
+def _descendants(scores: Scores, order: tuple[str, ...]) -> dict[str, set[str]]:
+    """Return each variable with its descendants in the best CStree of an order: all others may come before it."""
+    found: dict[str, set[str]] = {}
+    children: dict[str, list[str]] = {v: [] for v in order}
+    for t, v in enumerate(order):
+        for parent in scores.best_staging(v, order[:t])[1].context_variables:
+            children[parent].append(v)
+    for v in reversed(order):
+        found[v] = {v}.union(*(found[child] for child in children[v]))
+    return found
+
+
 def deeper_scores(
     scores: Scores,
     joined: NDArray[np.float64],
@@ -238,17 +250,15 @@ def deeper_scores(
     if all(fitting_number(sizes[v], most) == len(own) for v, own in open_sets.items()):
         sets: Sets = open_sets
     else:
-        # More than three for some: only on the candidates for three, if these are few enough.
-        # Whoever is more probably joined than not comes first.
+        # Halved, so that whoever is more probably joined than not comes first.
         joined = np.maximum(joined, triple_probabilities(scores, wanted) / 2)
+        # More than three for some: only on the candidates for three, if these are few enough.
         given = [FIRST_RAISED, *(bound for bound in wanted.values() if bound is not None)]
         sets = grown_candidates(table, open_sets, joined, beta=max(given) if of_some else most, **common)
     chosen_from = {v: len(own) for v, own in allowed.items()}
-    before = {
-        v: [u for u in order if u != v] if of_some else order[: order.index(v)]
-        for v, bound in wanted.items()
-        if bound is None
-    }
+    open_bounds = [v for v, bound in wanted.items() if bound is None]
+    after = {v: {v} for v in open_bounds} if of_some or not open_bounds else _descendants(scores, order)
+    before = {v: [u for u in order if u not in after[v]] for v in open_bounds}
     if before:
         bounds |= raised_bounds(table, before, sets, most=most, chosen_from=chosen_from, **common)
     if max(bounds.values()) <= 2:

@@ -31,12 +31,13 @@ from cslearn.estimators.interventions import read_interventions
 from cslearn.estimators.search import greedy_search
 from cslearn.estimators.searching import (
     LOOKED_UP_MOVES,
-    adapted,
     affordable,
     chain_problem,
+    check_exact,
     default_temperatures,
     search_by_chains,
     search_exactly,
+    with_adapted_prior,
 )
 from cslearn.orders import (
     FIRST_ESS,
@@ -45,6 +46,7 @@ from cslearn.orders import (
     ExactOrders,
     Progress,
     SubsetScores,
+    adapted_ess,
     sample_chains,
 )
 from cslearn.orders.summary import summarise
@@ -278,7 +280,6 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         adaptive = isinstance(self.prior, str) and self.prior == ADAPTIVE
         prior = TreePrior() if adaptive else self.prior
         first_ess = FIRST_ESS if self.ess == "auto" else float(self.ess)
-        choice = {"ess": self.ess == "auto", "prior": adaptive}
         with self._phase("data"):
             data, mask = read_interventions(X, interventions, sample_weight, self.missing)
             missing = "error" if self.missing == "em" else self.missing
@@ -327,12 +328,14 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
             )
             before = knowledge.precedence(table.variables)
             exact = self._exactly(scores)
+            if exact:
+                check_exact(scores, self.max_memory)
             problem = None if exact else chain_problem(scores, before)
         self.interrupted_ = False
         with self._phase("prior"):
             chains: Sequence[Chain] = ()
-            if any(choice.values()):
-                # For the best order with the fixed tree prior, or one found greedily with it.
+            if adaptive or self.ess == "auto":
+                # What the data choose is chosen for the best order before it, or for one found greedily.
                 if exact:
                     columns, _ = ExactOrders(SubsetScores(scores), before).best_order()
                 else:
@@ -340,8 +343,14 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
                         problem, n_chains=1, n_iter=1, random_state=self._seeds()[0]
                     )
                     columns = chains[0].best_order
-                if not self.interrupted_:
-                    scores, problem = adapted(scores, problem, columns, **choice)
+                if self.ess == "auto" and not self.interrupted_:
+                    chosen = adapted_ess(scores, [table.variables[i] for i in columns])
+                    if chosen != scores.ess:
+                        # The old tables are given up before there are new ones.
+                        scores, problem = scores.with_ess(chosen), None
+                        problem = None if exact else chain_problem(scores, before)
+                if adaptive and not self.interrupted_:
+                    scores, problem = with_adapted_prior(scores, problem, columns)
             self.prior_: Prior = scores.prior
         bounds = self._larger_bounds()
         with self._phase("orders"):
@@ -355,8 +364,11 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
                 order = posterior.order_names(posterior.best.best_order)
                 deep = deeper_scores(scores, joined, order, beta=bounds.get(None, bounds))
                 if deep is not scores:
-                    # What suits was chosen for two context variables.
-                    scores, _ = adapted(deep, None, posterior.best.best_order, **choice)
+                    # What the data choose was chosen for two context variables.
+                    chosen = adapted_ess(deep, order) if self.ess == "auto" else deep.ess
+                    scores = deep if chosen == deep.ess else deep.with_ess(chosen)
+                    if adaptive:
+                        scores, _ = with_adapted_prior(scores, None, posterior.best.best_order)
                     self.prior_ = scores.prior
                     problem = None if self._exactly(scores) else chain_problem(scores, before)
                     # Where only some variables have a larger bound the first pass has found most of the order.
@@ -456,8 +468,8 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
             scores.interventions,
             beta=self.beta,
             stagings=self.stagings,
-            ess=self.ess,
-            prior=self.prior,
+            ess=scores.ess,
+            prior=scores.prior,
             n_chains=self.n_chains,
             n_temperatures=n_temperatures,
             random_state=seed,
@@ -538,7 +550,7 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
             if isinstance(self.beta, Mapping) and bound != "auto" and bound < 2:
                 raise InputError(f"a context bound (beta) of single variables is 2, 3, ... or 'auto', not {bound!r}")
         check_stagings(self.stagings, self.prior, beyond_two=any(bound == "auto" or bound > 2 for bound in given))
-        if self.ess != "auto":
+        if not (isinstance(self.ess, str) and self.ess == "auto"):
             check_ess(self.ess)
         if self.search not in SEARCHES:
             raise InputError(f"there is no search {self.search!r}; choose one of {', '.join(map(repr, SEARCHES))}")

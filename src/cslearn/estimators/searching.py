@@ -13,7 +13,6 @@ from cslearn.orders import (
     Chain,
     ExactOrders,
     SubsetScores,
-    adapted_ess,
     adapted_prior,
     adapted_prior_of_scores,
     lookup_problem,
@@ -29,13 +28,14 @@ from cslearn.scores import Scores
 
 __all__ = [
     "LOOKED_UP_MOVES",
-    "adapted",
     "affordable",
     "chain_problem",
+    "check_exact",
     "default_temperatures",
     "exact_memory",
     "search_by_chains",
     "search_exactly",
+    "with_adapted_prior",
 ]
 
 # Up to so many variables and bytes an exact search is a matter of seconds, and taken by default.
@@ -64,6 +64,17 @@ def affordable(scores: Scores) -> bool:
     return scores.table.p <= AUTO_EXACT and exact_memory(scores) <= AUTO_MEMORY
 
 
+def check_exact(scores: Scores, max_memory: float) -> None:
+    """Raise an error that states the cost of an exact search if that is too high."""
+    p, needed = scores.table.p, exact_memory(scores)
+    if p > MOST_EXACT or needed > max_memory:
+        raise LimitError(
+            f"an exact search over the orders of {p} variables goes through 2^{p} sets of them and needs about"
+            f" {needed / 2**30:.3g} GB; it is limited to {MOST_EXACT} variables and to {max_memory / 2**30:.3g} GB"
+            " (max_memory). Use search='mcmc', or fewer candidates (alpha)."
+        )
+
+
 def search_exactly(
     scores: Scores,
     before: NDArray[np.bool_],
@@ -73,14 +84,7 @@ def search_exactly(
     settings: dict[str, Any],
 ) -> CStreePosterior:
     """Return the exact posterior, or raise an error that states its cost if that is too high."""
-    p = scores.table.p
-    needed = exact_memory(scores)
-    if p > MOST_EXACT or needed > max_memory:
-        raise LimitError(
-            f"an exact search over the orders of {p} variables goes through 2^{p} sets of them and needs about"
-            f" {needed / 2**30:.3g} GB; it is limited to {MOST_EXACT} variables and to {max_memory / 2**30:.3g} GB"
-            " (max_memory). Use search='mcmc', or fewer candidates (alpha)."
-        )
+    check_exact(scores, max_memory)
     exact = ExactOrders(SubsetScores(scores), before)
     return CStreePosterior.of_exact(exact, random_state, settings)
 
@@ -93,21 +97,12 @@ def chain_problem(scores: Scores, before: NDArray[np.bool_]) -> Any:
     return order_problem(scores, before)
 
 
-def adapted(scores: Scores, problem: Any, order: NDArray[np.int64], *, ess: bool, prior: bool) -> tuple[Scores, Any]:
-    """Return scores and problem with the equivalent sample size and the tree prior that suit an order.
-
-    The problem is None for an exact search.
-    """
-    names = [scores.table.variables[i] for i in order]
-    if ess and (chosen := adapted_ess(scores, names)) != scores.ess:
-        scores = scores.with_ess(chosen)
-        problem = None if problem is None else chain_problem(scores, problem.before)
-    if not prior:
-        return scores, problem
+def with_adapted_prior(scores: Scores, problem: Any, order: NDArray[np.int64]) -> tuple[Scores, Any]:
+    """Return scores and problem with the tree prior that suits an order; the problem is None for an exact search."""
     if problem is not None and not are_looked_up(scores):
-        found = adapted_prior(problem, order)
-        return scores.with_prior(found), with_prior(problem, found)
-    scores = scores.with_prior(adapted_prior_of_scores(scores, names))
+        prior = adapted_prior(problem, order)
+        return scores.with_prior(prior), with_prior(problem, prior)
+    scores = scores.with_prior(adapted_prior_of_scores(scores, [scores.table.variables[i] for i in order]))
     return scores, None if problem is None else lookup_problem(SubsetScores(scores), problem.before)
 
 

@@ -312,9 +312,10 @@ class Queries:
             scopes = [factor.scope for factors, _ in plan.parts for factor in factors]
             order = list(chain.from_iterable(order for _, order in plan.parts))
             v = splitting_variable(scopes, order, targets, self.cards)
-            if v is None or left < self.cards[v] or plan.size > self.max_table * left:
+            states = () if v is None else evidence.allowed.get(v, range(self.cards[v]))
+            if v is None or left < len(states) or plan.size > self.max_table * left:
                 raise too_large(plan.size, self.max_table)
-            for x in range(self.cards[v]):
+            for x in states:
                 case = Evidence({**evidence.hard, v: x}, evidence.weights, evidence.allowed)
                 waiting.append((case, self._plan(targets, case, everything=True)))
         return cases

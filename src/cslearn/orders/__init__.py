@@ -1,4 +1,4 @@
-"""Searches over orders of the variables. Knows nothing of stagings beyond their scores."""
+"""Searches over orders of the variables, and what the data choose given an order."""
 
 from cslearn.orders.adaptive import FIRST_ESS, adapted_ess, adapted_prior, adapted_prior_of_scores
 from cslearn.orders.chains import Chain, Progress, default_max_iter, default_n_iter, sample_chains

@@ -35,7 +35,7 @@ __all__ = ["FIRST_ESS", "adapted_ess", "adapted_prior", "adapted_prior_of_scores
 
 VALUES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99)
 STRENGTH = 2.0
-# The first order is found with the first of these. The weak prior of the others is log-normal around it.
+# The first order is found with this one. The weak prior of the values is log-normal around it.
 FIRST_ESS = 5.0
 ESS_VALUES = (0.5, 1.0, 2.0, 3.0, 5.0, 7.0, 10.0, 15.0, 20.0, 30.0, 50.0, 70.0, 100.0)
 

@@ -58,7 +58,7 @@ def write_report(
         How the model was learned; by default ``tree.learning``.
     title : str, optional
     ess : float, optional
-        Equivalent sample size of the evidence; by default the one the model was learned with, or else 1.
+        Equivalent sample size of the evidence; by default the one the model was learned with, or else 5.
 
     Examples
     --------
@@ -110,7 +110,9 @@ def report_html(
 
         orders = summarise(posterior)
     if ess is None:
-        ess = record.get("settings", {}).get("ess", 1.0)
+        from cslearn.orders import FIRST_ESS
+
+        ess = record.get("settings", {}).get("ess", FIRST_ESS)
     table = None if data is None else tree.encode(data)
     document = report_document(tree, table, orders, record or None, float(ess))
     return _page(document, title or f"A CStree of {len(tree.variables)} variables")

@@ -457,7 +457,7 @@ held out are few, as in the small real sets, a difference of a hundredth may be 
 - **Few variables.** With five of them all learners are within a few thousandths of each other, and which is first
   changes from one random model to the next.
 - **Rules.** The class of monks3 follows from three other variables without noise. Contexts of two cannot tell that,
-  contexts of three can; *beta auto* does not raise the bound here.
+  contexts of three can, and *beta auto* finds that they are needed.
 - **Edges.** A stage that differs in one context only is an edge. On small networks with nearly independent variables
   (asia, earthquake) ours has edges more than the truth, with hardly any effect on what it predicts."""
 

@@ -62,7 +62,9 @@ def agreement_rows() -> list[list[object]]:
         edges = exact.posterior_.edge_probabilities()
         for settings in ({}, {"n_iter": 100}):
             begin = process_time()
-            learner = CStreeLearner(search="mcmc", prior=exact.prior_, random_state=0, **settings).fit(data)
+            learner = CStreeLearner(search="mcmc", prior=exact.prior_, ess=exact.ess_, random_state=0, **settings).fit(
+                data
+            )
             taken = process_time() - begin
             difference = float((learner.posterior_.edge_probabilities() - edges).abs().max(axis=None))
             verdict = learner.posterior_.verdict

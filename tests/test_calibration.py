@@ -106,7 +106,7 @@ def test_chains_agree_with_the_exact_search(name):
     exact = CStreeLearner(search="exact", random_state=0).fit(data)
     with warnings.catch_warnings():
         warnings.simplefilter("error", ConvergenceWarning)
-        drawn = CStreeLearner(search="mcmc", prior=exact.prior_, random_state=0).fit(data)
+        drawn = CStreeLearner(search="mcmc", prior=exact.prior_, ess=exact.ess_, random_state=0).fit(data)
     assert drawn.posterior_.converged
     difference = drawn.posterior_.edge_probabilities() - exact.posterior_.edge_probabilities()
     assert difference.abs().max(axis=None) < 0.02
@@ -117,7 +117,7 @@ def test_short_chains_disagree_with_the_exact_search_and_say_so():
     data = random_cstree(12, random_state=7).sample(500, random_state=8)
     exact = CStreeLearner(search="exact", random_state=0).fit(data)
     with pytest.warns(ConvergenceWarning):
-        short = CStreeLearner(search="mcmc", n_iter=60, prior=exact.prior_, random_state=0).fit(data)
+        short = CStreeLearner(search="mcmc", n_iter=60, prior=exact.prior_, ess=exact.ess_, random_state=0).fit(data)
     difference = short.posterior_.edge_probabilities() - exact.posterior_.edge_probabilities()
     assert difference.abs().max(axis=None) > 0.02
 

@@ -30,11 +30,11 @@ from cslearn.estimators.incomplete import fit_incomplete
 from cslearn.estimators.interventions import read_interventions
 from cslearn.estimators.search import greedy_search
 from cslearn.estimators.searching import (
-    LOOKED_UP_MOVES,
     affordable,
     chain_problem,
     check_exact,
     default_temperatures,
+    looked_up_moves,
     search_by_chains,
     search_exactly,
     with_adapted_prior,
@@ -59,6 +59,8 @@ __all__ = ["CStreeLearner"]
 
 ESTIMATES = ("averaged", "mean", "map", "mle")
 SEARCHES = ("auto", "exact", "mcmc")
+# Up to so many variables the prior is chosen for the best order of as many climbs as there are chains.
+FEW_VARIABLES = 50
 
 
 class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -100,7 +102,7 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         (:mod:`cslearn.estimators.averaging`), or given the best staging (:meth:`cslearn.CStree.fit_parameters`).
     search : {"auto", "exact", "mcmc"}
         How orders are searched: all of them, by dynamic programming (up to 22 variables, within `max_memory`), or by
-        chains of the relocation Gibbs sampler. ``"auto"`` takes all of them where that is a matter of seconds (up to 11
+        chains of the relocation Gibbs sampler. ``"auto"`` takes all of them where that is a matter of seconds (up to 16
         variables), unless `n_iter` or `checkpoint` ask for chains.
     n_iter : int, "auto" or None
         Moves of each chain. With ``"auto"`` the chains go on until they agree (:attr:`OrderPosterior.converged`) or
@@ -339,10 +341,15 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
                 if exact:
                     columns, _ = ExactOrders(SubsetScores(scores), before).best_order()
                 else:
+                    # Of many variables one climb tells as much as several, and takes long.
                     chains, self.interrupted_ = sample_chains(
-                        problem, n_chains=1, n_iter=1, random_state=self._seeds()[0]
+                        problem,
+                        n_chains=self.n_chains if table.p <= FEW_VARIABLES else 1,
+                        n_iter=1,
+                        random_state=self._seeds()[0],
+                        n_jobs=self.n_jobs,
                     )
-                    columns = chains[0].best_order
+                    columns = max(chains, key=lambda chain: chain.best_log_score).best_order
                 if self.ess == "auto" and not self.interrupted_:
                     chosen = adapted_ess(scores, [table.variables[i] for i in columns])
                     if chosen != scores.ess:
@@ -374,7 +381,7 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
                     # Where only some variables have a larger bound the first pass has found most of the order.
                     longest = self.max_iter
                     if self.n_iter == "auto" and longest is None and None not in bounds:
-                        longest = LOOKED_UP_MOVES
+                        longest = looked_up_moves(table.p)
                     posterior = self._search(scores, before, problem, checkpoint=True, max_iter=longest)
         self.ess_ = scores.ess
         self.betas_ = dict(zip(table.variables, scores.betas, strict=True))

@@ -20,6 +20,7 @@ from cslearn.orders import (
     sample_chains,
     with_prior,
 )
+from cslearn.orders.chains import default_n_iter
 from cslearn.orders.problem import are_looked_up
 from cslearn.orders.subsets import memory_of_subsets
 from cslearn.posterior import CStreePosterior
@@ -27,23 +28,25 @@ from cslearn.posterior.levels import Levels
 from cslearn.scores import Scores
 
 __all__ = [
-    "LOOKED_UP_MOVES",
     "affordable",
     "chain_problem",
     "check_exact",
     "default_temperatures",
     "exact_memory",
+    "looked_up_moves",
     "search_by_chains",
     "search_exactly",
     "with_adapted_prior",
 ]
 
-# Up to so many variables and bytes an exact search is a matter of seconds, and taken by default.
-AUTO_EXACT = 11
+# Up to so many variables and bytes an exact search takes seconds, less than chains do, and is the default.
+AUTO_EXACT = 16
 AUTO_MEMORY = 1 << 28
 MOST_EXACT = 22
-# If local scores are looked up, of which a move takes a microsecond.
+# If local scores are looked up, moves take microseconds, in proportion to the number of variables: so many make edge
+# probabilities right to two digits, and take the same time for more variables than `LOOKED_UP_VARIABLES`.
 LOOKED_UP_MOVES = 160_000
+LOOKED_UP_VARIABLES = 15
 LOOKED_UP_DRAWS = 5000
 LOOKED_UP_TEMPERATURES = 3
 
@@ -99,11 +102,19 @@ def chain_problem(scores: Scores, before: NDArray[np.bool_]) -> Any:
 
 def with_adapted_prior(scores: Scores, problem: Any, order: NDArray[np.int64]) -> tuple[Scores, Any]:
     """Return scores and problem with the tree prior that suits an order; the problem is None for an exact search."""
-    if problem is not None and not are_looked_up(scores):
-        prior = adapted_prior(problem, order)
-        return scores.with_prior(prior), with_prior(problem, prior)
-    scores = scores.with_prior(adapted_prior_of_scores(scores, [scores.table.variables[i] for i in order]))
-    return scores, None if problem is None else lookup_problem(SubsetScores(scores), problem.before)
+    if problem is None or max(scores.betas) > 2:
+        scores = scores.with_prior(adapted_prior_of_scores(scores, [scores.table.variables[i] for i in order]))
+        return scores, None if problem is None else lookup_problem(SubsetScores(scores), problem.before)
+    if are_looked_up(scores):
+        scores = scores.with_prior(adapted_prior(order_problem(scores, problem.before), order))
+        return scores, lookup_problem(SubsetScores(scores), problem.before)
+    prior = adapted_prior(problem, order)
+    return scores.with_prior(prior), with_prior(problem, prior)
+
+
+def looked_up_moves(p: int) -> int:
+    """Return the moves of a chain whose scores are looked up, before it is asked whether they are enough."""
+    return max(default_n_iter(p), LOOKED_UP_MOVES * LOOKED_UP_VARIABLES // max(p, LOOKED_UP_VARIABLES))
 
 
 def default_temperatures(scores: Scores) -> int:
@@ -129,9 +140,9 @@ def search_by_chains(
     if auto:
         options["until"] = lambda chains: posterior(chains).converged
     if auto and are_looked_up(scores):
-        # Enough moves that edge probabilities are right to two digits.
-        longest = options.get("max_iter") or 8 * LOOKED_UP_MOVES
-        options["n_iter"] = min(LOOKED_UP_MOVES, longest)
+        moves = looked_up_moves(scores.table.p)
+        longest = options.get("max_iter") or 8 * moves
+        options["n_iter"] = min(moves, longest)
         options["max_iter"] = longest
         if options.get("thin") is None:
             options["thin"] = max(1, options["n_iter"] // LOOKED_UP_DRAWS)

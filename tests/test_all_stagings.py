@@ -81,8 +81,9 @@ def test_probabilities_of_stages_and_of_unused_variables_equal_enumeration(level
     cards, beta = level
     weights, values = level_and_stagings(cards, beta, np.random.default_rng(seed), scale)
     total = naive.log_sum(v for v, _ in values)
-    expected, unused = Counter(), np.zeros(len(cards))
+    expected, unused, numbers = Counter(), np.zeros(len(cards)), Counter()
     for value, staging in values:
+        numbers[len(staging)] += exp(value - total)
         for context in staging:
             expected[key(context)] += exp(value - total)
         unused[[k for k in range(len(cards)) if not any(k in c for c in staging)]] += exp(value - total)
@@ -93,6 +94,9 @@ def test_probabilities_of_stages_and_of_unused_variables_equal_enumeration(level
         assert isclose(probability, expected[key(context)], rel_tol=1e-7, abs_tol=1e-9)
     assert isclose(sum(p.sum() / prod(cards[v] for v in k) for k, p in found.items()), 1.0, rel_tol=1e-9)
     np.testing.assert_allclose(weights.unused_probabilities(), unused, rtol=1e-7, atol=1e-10)
+    of_numbers = weights.n_stages()
+    np.testing.assert_allclose(of_numbers, [numbers[k] for k in range(len(of_numbers))], atol=1e-9)
+    assert set(numbers) <= set(range(len(of_numbers)))
 
 
 @pytest.mark.parametrize(("cards", "beta"), [((2, 2, 2), 3), ((2,) * 4, 3), ((2, 2, 3), 3)])

@@ -113,7 +113,7 @@ def test_draws_have_the_right_frequencies(cards, beta, prior):
     seed=st.integers(0, 2**32 - 1),
     scale=st.sampled_from([0.0, 1.0, 10.0]),
 )
-def test_stage_probabilities_equal_enumeration(level, prior, seed, scale):
+def test_probabilities_of_stages_and_of_their_number_equal_enumeration(level, prior, seed, scale):
     cards, beta = level
     scores = random_scores(cards, beta, np.random.default_rng(seed), scale)
     values = enumerated(cards, beta, scores, prior)
@@ -127,6 +127,12 @@ def test_stage_probabilities_equal_enumeration(level, prior, seed, scale):
         variables = tuple(sorted(context))
         probability = found[variables][tuple(context[v] for v in variables)] if variables in found else 0.0
         assert isclose(probability, expected[key(context)], rel_tol=1e-7, abs_tol=1e-9)
+    numbers = Counter()
+    for value, staging in values:
+        numbers[len(staging)] += exp(value - total)
+    of_numbers = level_weights(cards, beta, scores, prior).n_stages()
+    np.testing.assert_allclose(of_numbers, [numbers[k] for k in range(len(of_numbers))], atol=1e-9)
+    assert set(numbers) <= set(range(len(of_numbers)))
     # Every outcome is in one stage.
     shares = sum(p.sum() / prod(cards[v] for v in variables) for variables, p in found.items())
     assert isclose(shares, 1.0, rel_tol=1e-9)

@@ -38,6 +38,7 @@ from cslearn.stagings.level import (
     TIE_TOLERANCE,
     LevelWeights,
     draw_log,
+    from_generating_function,
     inclusion_exclusion,
 )
 
@@ -119,6 +120,14 @@ class AllWeights(ABC):
     @abstractmethod
     def stage_probabilities(self, smallest: float = SMALLEST_PROBABILITY) -> dict[tuple[int, ...], Floats]:
         """Return the probability of each context to be a stage, by the ascending positions of its variables."""
+
+    @abstractmethod
+    def generating_function(self, u: complex) -> complex:
+        """Return the expectation of `u` to the power of the number of stages."""
+
+    def n_stages(self) -> Floats:
+        """Return the distribution of the number of stages: the entry `k` is the probability of `k` stages."""
+        return from_generating_function(self.generating_function, self.cards, self.beta)
 
     @abstractmethod
     def without(self, j: int) -> LevelWeights | AllWeights:
@@ -307,6 +316,17 @@ class BinaryWeights(AllWeights):
         if pick <= len(triples):
             splits[pick - 1] = [draw_log(options, rng) for options in self._options[pick - 1]]
         return self._contexts(pick - 1, splits)
+
+    def generating_function(self, u: complex) -> complex:
+        """Return the expectation of `u` to the power of the number of stages."""
+        trees, edges, triples, quadruples = self._sums
+        total = self.log_sum()
+        with np.errstate(invalid="ignore"):
+            whole = np.nan_to_num(np.exp(self._options[..., 0] - edges))
+        # Two corners, and three edges of which each is one stage or two.
+        of_triples = np.exp(triples - total) @ (u**2 * (whole * u + (1 - whole) * u**2).prod(axis=-1))
+        of_quadruples = np.exp(quadruples - total).sum() * u**8
+        return complex(np.exp(trees - total) * self.trees.generating_function(u) + of_triples + of_quadruples)
 
     def stage_probabilities(self, smallest: float = SMALLEST_PROBABILITY) -> dict[tuple[int, ...], Floats]:
         """Return the probability of each context to be a stage, by the ascending positions of its variables."""
@@ -506,6 +526,18 @@ class CoverWeights(AllWeights):
             chosen.append(self.cover.contexts[graph.context[edge]])
             cover = int(graph.rest[edge])
         return chosen
+
+    def generating_function(self, u: complex) -> complex:
+        """Return the expectation of `u` to the power of the number of stages."""
+        graph, values = self.cover.graph, self._sums
+        found = np.ones(graph.n_covers, dtype=complex)
+        for covers, edges, starts in graph.layers():
+            terms = self.log_weights[graph.context[edges]] + values[graph.rest[edges]]
+            lengths = np.diff(np.append(starts, len(terms)))
+            with np.errstate(invalid="ignore"):
+                share = np.where(np.isneginf(terms), 0.0, np.exp(terms - np.repeat(values[covers], lengths)))
+            found[covers] = np.add.reduceat(u * share * found[graph.rest[edges]], starts)
+        return complex(found[-1])
 
     def stage_probabilities(self, smallest: float = SMALLEST_PROBABILITY) -> dict[tuple[int, ...], Floats]:
         """Return the probability of each context to be a stage, by the ascending positions of its variables."""

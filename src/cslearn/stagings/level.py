@@ -25,7 +25,7 @@ staging found may lack a factor of the order of the number of its trees.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import combinations
@@ -44,6 +44,7 @@ __all__ = [
     "Splits",
     "draw_log",
     "draw_uniform",
+    "from_generating_function",
     "full_split_weight",
     "inclusion_exclusion",
     "two_variable_contexts",
@@ -106,12 +107,12 @@ class LevelWeights:
         return any(weight < 0 for row in self.splits for weight in row)
 
     # ------------------------------------------------------------------ the recursion
-    def _over_states(self, values: NDArray[Any], axis: int) -> NDArray[Any]:
-        """Sum over the states, along `axis`, that the variable along the axis before it has."""
+    def _over_states(self, values: NDArray[Any], axis: int, combine: np.ufunc = np.add) -> NDArray[Any]:
+        """Sum, or multiply, over the states, along `axis`, that the variable along the axis before it has."""
         shape = [1] * values.ndim
         shape[axis - 1], shape[axis] = values.shape[axis - 1], values.shape[axis]
         exists = (np.arange(values.shape[axis]) < self.cards[:, None]).reshape(shape)
-        return np.where(exists, values, 0.0).sum(axis=axis)
+        return np.asarray(combine.reduce(np.where(exists, values, combine.identity), axis=axis))
 
     def _masked(self, values: Floats, t: int) -> Floats:
         """Set to log 0 what splits, below a context of `t` variables, on one of these again."""
@@ -306,6 +307,40 @@ class LevelWeights:
         self._collect(found, passing[beta], beta, smallest)
         return found
 
+    def n_stages(self) -> Floats:
+        """Return the distribution of the number of stages of a staging drawn with these weights.
+
+        Returns
+        -------
+        ndarray
+            The entry `k` is the probability of `k` stages; the first is 0.
+        """
+        return from_generating_function(self.generating_function, self.cards, self.beta)
+
+    def generating_function(self, u: complex) -> complex:
+        """Return the expectation of `u` to the power of the number of stages.
+
+        Every stage counts `u` times its weight. What is below a context is kept as a share of what it is for ``u = 1``,
+        so that no number is large.
+        """
+        if not self.beta or not self.size:
+            return u
+        sums, products = self._sums
+        here, below = np.asarray(u), [np.broadcast_to(u**self.cards, products[-1][0].shape)]
+        for t in reversed(range(self.beta)):
+            if t < self.beta - 1:
+                below = [self._over_states(values, 2 * t + 1, np.multiply) for values in (here, *below)]
+            with np.errstate(invalid="ignore", over="ignore"):
+                here = u * np.exp(self.stages[t] - sums[t])
+                for r, (values, shares) in enumerate(zip(products[t], below, strict=True), start=1):
+                    weight = self.splits[t][r - 1] / factorial(r)
+                    if weight and self.size >= r:
+                        terms = weight * np.exp(values - sums[t][(...,) + (None,) * r]) * shares
+                        here = here + terms.sum(axis=tuple(range(2 * t, 2 * t + r)))
+            # Contexts that are none have no share above.
+            here = np.where(np.isfinite(here), here, 0.0)
+        return complex(here)
+
     def without(self, j: int) -> LevelWeights:
         """Return the weights of the same stages, of those that do not hold variable `j`."""
         others = np.delete(np.arange(self.size), j)
@@ -356,6 +391,16 @@ class LevelWeights:
             ascending = tuple(sorted(variables))
             values = probabilities[index].transpose([variables.index(k) for k in ascending])
             found[ascending] = found[ascending] + values if ascending in found else values.copy()
+
+
+def from_generating_function(function: Callable[[complex], complex], cards: Ints, beta: int) -> Floats:
+    """Return the distribution of a number of stages from its generating function, at roots of unity.
+
+    A stage covers at least the share of the level that the context with the `beta` largest cardinalities covers.
+    """
+    size = prod(sorted(cards.tolist())[len(cards) - min(beta, len(cards)) :]) + 1
+    roots = np.exp(2j * np.pi * np.arange(size // 2 + 1) / size)
+    return np.clip(np.fft.irfft(np.conj([function(complex(u)) for u in roots]), size), 0.0, 1.0)
 
 
 def _all_but_one(values: Floats) -> Floats:

@@ -8,7 +8,7 @@ from numba.extending import intrinsic
 
 from cslearn._kernels import inner, outer
 
-__all__ = ["count_pairs", "count_within", "pack", "popcount", "score_contexts", "score_packed"]
+__all__ = ["count_pairs", "count_within", "pack", "popcount", "score_contexts", "score_packed", "weigh_within"]
 
 # Counting a triple by bits takes a popcount for each 64 rows and each cell in which no variable is in its first state,
 # counting it row by row an increment for each row. Up to this number of cells bits are faster.
@@ -134,6 +134,19 @@ def count_within(words, of_target, mask, counts):
             for word in range(len(mask)):
                 number += popcount(words[a, word] & joined[word])
             counts[a, z] = number
+
+
+@outer
+def weigh_within(codes, starts, target, weights, counts):
+    """Fill `counts` with the weight of the rows that are in each state and in each state of a target. O(n p).
+
+    Row ``starts[j] + x`` is for state `x` of variable `j`; rows without weight take no time.
+    """
+    counts[:] = 0.0
+    for r in range(len(weights)):
+        if weights[r] > 0.0:
+            for j in range(codes.shape[1]):
+                counts[starts[j] + codes[r, j], codes[r, target]] += weights[r]
 
 
 @outer

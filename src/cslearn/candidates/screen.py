@@ -4,12 +4,16 @@ A strong set of context variables hides the others, so that one look at the data
 variables that tell most about the target by themselves. Then an order and its best stagings are found with the sets as
 they are, every other variable is tried as one more split within the contexts of the parents found, or as the root over
 them, and what improves the likelihood enters; until nothing does.
+
+What enters the set of one variable makes that one a candidate of its own in turn, so a variable on which many depend
+has many candidates. As the tables of scores are as wide as the largest set, that is bounded: of more candidates than
+the bound those with the largest gains stay.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,17 +21,39 @@ from scipy.special import gammaln
 
 from cslearn.candidates.knowledge import Knowledge
 from cslearn.data import Table
-from cslearn.errors import InputError
 
-__all__ = ["screen"]
+__all__ = ["Screen", "screen"]
 
 FIRST = 20
 MOST_A_ROUND = 10
 ROUNDS = 5
 
 Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
 Sets = dict[str, tuple[str, ...]]
 Search = Callable[[Sets], Mapping[str, tuple[str, ...]]]
+
+
+class Screen(NamedTuple):
+    """What a screen leaves.
+
+    Attributes
+    ----------
+    sets : dict of str to tuple of str
+        Candidates of each variable; if `j` is a candidate of `i` then `i` is one of `j`, as far as knowledge and the
+        bound on their number allow.
+    dropped : dict of str to tuple of str
+        What that bound took away, for the variables that lost anything.
+    rounds : int
+        Order searches that were made.
+    settled : bool
+        Whether nothing more entered after the last of them.
+    """
+
+    sets: Sets
+    dropped: Sets
+    rounds: int
+    settled: bool
 
 
 def screen(
@@ -36,31 +62,33 @@ def screen(
     *,
     knowledge: Knowledge,
     ess: float = 1.0,
-    interventions: NDArray[np.bool_] | None = None,
-) -> Sets:
+    most: int | None = None,
+    interventions: Bools | None = None,
+) -> Screen:
     """Choose candidate sets by a repeated screen.
 
     Parameters
     ----------
     table : Table
-        Without weights, or with whole-number weights.
     search : callable
         Given candidate sets, returns the parents of each variable in the best model that it finds.
     knowledge : Knowledge
-        Holds in every round.
+        Holds in every round: what it rules out takes no one's place.
     ess : float
         Equivalent sample size of the scores of splits.
+    most : int, optional
+        The most candidates of a variable, besides those that knowledge requires.
     interventions : ndarray of bool, shape (n, p), optional
         Where a variable was set from outside: such rows do not count for it.
 
     Returns
     -------
-    dict of str to tuple of str
-        Candidates of each variable; if `j` is a candidate of `i` then `i` is one of `j`, as far as knowledge allows.
+    Screen
 
     Notes
     -----
-    The cost is O(p^2 n) for the first look, and O(p^2 n) for each round besides its order search.
+    The cost is O(p^2 n) for the first look, and O(p^2 n) for each round besides its order search. Rows without weights
+    are counted by bits, 64 at a time.
 
     Examples
     --------
@@ -68,72 +96,110 @@ def screen(
     >>> from cslearn.candidates import Knowledge
     >>> from cslearn.candidates.screen import screen
     >>> tree = random_cstree(30, random_state=0)
-    >>> sets = screen(tree.sample_table(2000, random_state=0), lambda sets: tree.parents, knowledge=Knowledge())
-    >>> sum(len(tree.parents[v]) for v in tree.order), sum(u in sets[v] for v in tree.order for u in tree.parents[v])
-    (75, 73)
+    >>> found = screen(tree.sample_table(2000, random_state=0), lambda sets: tree.parents, knowledge=Knowledge())
+    >>> true = [(parent, v) for v in tree.order for parent in tree.parents[v]]
+    >>> len(true), sum(parent in found.sets[v] for parent, v in true), found.settled
+    (75, 73, True)
     """
     counter = _Counter(table, ess, interventions)
     names = table.variables
-    alone = np.array([counter.gains_alone(i) for i in range(table.p)])
+    column = {name: i for i, name in enumerate(names)}
+    allowed, required = _by_column(names, knowledge)
+    # The gain with which each variable (row) met each other one, alone or when it entered.
+    gains = np.array([counter.gains_alone(i) for i in range(table.p)])
+    gains[~allowed] = -np.inf
     chosen = np.zeros((table.p, table.p), dtype=bool)
     for i in range(table.p):
-        chosen[i, np.argsort(-alone[i], kind="stable")[:FIRST]] = True
-    for _ in range(ROUNDS):
-        sets = _as_sets(chosen, names, knowledge)
-        parents = search(sets)
-        new = np.zeros_like(chosen)
+        best = np.argsort(-gains[i], kind="stable")[:FIRST]
+        chosen[i, best[gains[i, best] > -np.inf]] = True
+    rounds, entered = 0, True
+    while entered and rounds < ROUNDS:
+        rounds += 1
+        parents = search(_as_sets(names, *_bounded(chosen, gains, allowed, required, most))[0])
+        entered = False
         for i, name in enumerate(names):
-            gains = counter.gains_within(i, [names.index(parent) for parent in parents[name]])
-            gains[chosen[i] | chosen[:, i]] = -np.inf
-            best = np.argsort(-gains, kind="stable")[:MOST_A_ROUND]
-            new[i, best[gains[best] > 0]] = True
-        if not new.any():
-            break
-        chosen |= new
-    return _as_sets(chosen, names, knowledge)
+            within = counter.gains_within(i, [column[parent] for parent in parents[name]])
+            within[~allowed[i] | chosen[i] | chosen[:, i]] = -np.inf
+            best = np.argsort(-within, kind="stable")[:MOST_A_ROUND]
+            best = best[within[best] > 0]
+            chosen[i, best] = True
+            gains[i, best] = np.maximum(gains[i, best], within[best])
+            entered |= len(best) > 0
+    return Screen(*_as_sets(names, *_bounded(chosen, gains, allowed, required, most)), rounds, not entered)
 
 
-def _as_sets(chosen: NDArray[np.bool_], names: tuple[str, ...], knowledge: Knowledge) -> Sets:
-    """Return symmetric candidate sets, as far as knowledge allows."""
-    both = chosen | chosen.T
-    np.fill_diagonal(both, False)
-    sets = {name: tuple(names[j] for j in np.flatnonzero(both[i])) for i, name in enumerate(names)}
-    return knowledge.restrict(sets) if knowledge else sets
+def _by_column(names: tuple[str, ...], knowledge: Knowledge) -> tuple[Bools, Bools]:
+    """Return who (column) may be, and who must be, a candidate of whom (row)."""
+    allowed, required = ~np.eye(len(names), dtype=bool), np.zeros((len(names), len(names)), dtype=bool)
+    if knowledge:
+        column = {name: i for i, name in enumerate(names)}
+        allowed &= ~knowledge.precedence(names)
+        for parent, child in knowledge.forbidden:
+            allowed[column[child], column[parent]] = False
+        for parent, child in knowledge.required:
+            required[column[child], column[parent]] = True
+    return allowed, required
+
+
+def _bounded(chosen: Bools, gains: Floats, allowed: Bools, required: Bools, most: int | None) -> tuple[Bools, Bools]:
+    """Return symmetric candidate sets, as far as they are allowed, and what the bound on their size takes away."""
+    wanted = (chosen | chosen.T) & allowed | required
+    dropped = np.zeros_like(wanted)
+    if most is None:
+        return wanted, dropped
+    # Whichever of the two met the other with the larger gain.
+    gains = np.where(required, np.inf, np.maximum(gains, gains.T))
+    for i in np.flatnonzero(wanted.sum(axis=1) > most):
+        others = np.flatnonzero(wanted[i])
+        ranked = others[np.argsort(-gains[i, others], kind="stable")]
+        dropped[i, ranked[max(most, int(required[i].sum())) :]] = True
+    return wanted & ~dropped, dropped
+
+
+def _as_sets(names: tuple[str, ...], kept: Bools, dropped: Bools) -> tuple[Sets, Sets]:
+    sets, lost = (
+        {name: tuple(names[j] for j in np.flatnonzero(row)) for name, row in zip(names, matrix, strict=True)}
+        for matrix in (kept, dropped)
+    )
+    return sets, {name: others for name, others in lost.items() if others}
 
 
 class _Counter:
-    """Counts of all variables with a target within a context, by bits."""
+    """Counts of all variables with a target within a context, by bits or by weights."""
 
-    def __init__(self, table: Table, ess: float, interventions: NDArray[np.bool_] | None = None) -> None:
+    def __init__(self, table: Table, ess: float, interventions: Bools | None = None) -> None:
         from cslearn._kernels.contexts import pack
 
-        counted = None if interventions is None else ~interventions
-        if table.weights is not None:
-            if (table.weights != np.floor(table.weights)).any():
-                raise InputError(
-                    'a screen of candidates needs weights that are whole numbers; with others use candidates="all"'
-                )
-            times = table.weights.astype(int)
-            table = Table(np.repeat(table.codes, times, axis=0), table.variables, table.states)
-            counted = None if counted is None else np.repeat(counted, times, axis=0)
         self.cards = np.array(table.cards, dtype=np.int64)
         self.starts = np.concatenate([[0], np.cumsum(self.cards)[:-1]])
-        self.words: Any = pack(table.codes, self.cards, self.starts)
+        self.size = int(self.cards.sum())
         self.ess = ess
-        self.everything = np.bitwise_or.reduce(self.words[: self.cards[0]], axis=0)
-        self.counted: Any = None
-        if counted is not None:
-            # One row of bits for each variable: the second state of the mask of rows that count for it.
-            both = np.full(table.p, 2, dtype=np.int64)
-            self.counted = pack(counted.astype(np.uint8), both, 2 * np.arange(table.p))[1::2]
+        self.codes, self.weights = table.codes, table.weights
+        # Rows that count for each variable, by bits: the second state of what tells whether they do.
+        self.counted: Any = None if interventions is None else ~interventions
+        if self.weights is None:
+            self.words: Any = pack(table.codes, self.cards, self.starts)
+            self.everything = np.bitwise_or.reduce(self.words[: self.cards[0]], axis=0)
+            if self.counted is not None:
+                both = np.full(table.p, 2, dtype=np.int64)
+                self.counted = pack(self.counted.astype(np.uint8), both, 2 * np.arange(table.p))[1::2].T
 
-    def counts(self, i: int, mask: NDArray[np.uint64]) -> Floats:
-        """Return the number of rows in `mask` with each state of each variable and of the target."""
-        from cslearn._kernels.contexts import count_within
+    def counts(self, i: int, k: int | None = None, x: int = 0) -> Floats:
+        """Return how many rows have each state of each variable (row) and of the target (column).
 
-        counts = np.empty((len(self.words), self.cards[i]))
-        mask = mask if self.counted is None else mask & self.counted[i]
-        count_within(self.words, self.starts[i], mask, counts)
+        Of all rows, or of those in state `x` of variable `k`.
+        """
+        from cslearn._kernels.contexts import count_within, weigh_within
+
+        counts = np.empty((self.size, self.cards[i]))
+        if self.weights is None:
+            mask = self.everything if k is None else self.words[self.starts[k] + x]
+            mask = mask if self.counted is None else mask & self.counted[:, i]
+            count_within(self.words, self.starts[i], mask, counts)
+        else:
+            weights = self.weights if k is None else np.where(self.codes[:, k] == x, self.weights, 0.0)
+            weights = weights if self.counted is None else weights * self.counted[:, i]
+            weigh_within(self.codes, self.starts, i, weights, counts)
         return counts
 
     def log_z(self, counts: Floats, context_cards: float | NDArray[Any]) -> Floats:
@@ -149,7 +215,7 @@ class _Counter:
 
     def gains_alone(self, i: int) -> Floats:
         """Return the gain in log-likelihood of a split on each variable alone; minus infinity for the target."""
-        counts = self.counts(i, self.everything)
+        counts = self.counts(i)
         whole = self.log_z(counts[self.starts[i] : self.starts[i] + self.cards[i]].sum(axis=0)[None], 1.0)
         return self._usable(i, self.by_variable(self.log_z(counts, np.repeat(self.cards, self.cards))) - whole)
 
@@ -158,16 +224,13 @@ class _Counter:
         if not parents:
             return self.gains_alone(i)
         of_state = np.repeat(self.cards, self.cards)
-        alone = self.log_z(self.counts(i, self.everything), of_state)
+        alone = self.log_z(self.counts(i), of_state)
         as_root = alone.copy()
         gains = np.full(len(self.cards), -np.inf)
         best_tree = -np.inf
         for k in parents:
             splits = np.array(
-                [
-                    self.log_z(self.counts(i, self.words[self.starts[k] + x]), of_state * self.cards[k])
-                    for x in range(self.cards[k])
-                ]
+                [self.log_z(self.counts(i, k, x), of_state * self.cards[k]) for x in range(self.cards[k])]
             )
             stops = alone[self.starts[k] : self.starts[k] + self.cards[k]]
             on_variable = np.array([self.by_variable(row) for row in splits])

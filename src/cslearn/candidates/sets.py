@@ -12,11 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from cslearn._numerics import RandomState
 from cslearn.candidates.knowledge import Knowledge
-from cslearn.candidates.screen import Search, Sets, screen
+from cslearn.candidates.screen import Screen, Search, Sets, screen
 from cslearn.data import Table
 from cslearn.data._labels import listing
 from cslearn.errors import InputError
-from cslearn.scores import Scores
+from cslearn.scores import Scores, check_ess
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -43,6 +43,9 @@ class CandidateSets:
         How long it took; not compared.
     alpha : int or None
         The bound on the size of the sets.
+    notes : tuple of str
+        What a screen could not do: sentences about sets cut to what `max_memory` has room for, and about variables
+        that would still have entered.
     """
 
     sets: Sets
@@ -50,13 +53,14 @@ class CandidateSets:
     method: str
     seconds: float = field(compare=False)
     alpha: int | None = None
+    notes: tuple[str, ...] = ()
 
     def sizes(self) -> dict[str, int]:
         """Return the number of candidates of each variable."""
         return {name: len(candidates) for name, candidates in self.sets.items()}
 
     def describe(self) -> str:
-        """Tell in a few lines how large the sets are, and what the bound alpha dropped."""
+        """Tell in a few lines how large the sets are, what the bound alpha dropped, and what else there is to note."""
         sizes = self.sizes()
         total, largest = sum(sizes.values()), max(sizes.values(), default=0)
         lines = [
@@ -72,7 +76,7 @@ class CandidateSets:
             lines.append(f"bound alpha={self.alpha} dropped {number}: {_shortened(lost, '; ')}")
         elif self.alpha is not None:
             lines.append(f"bound alpha={self.alpha} dropped nothing")
-        return "\n".join(lines)
+        return "\n".join([*lines, *self.notes])
 
     def __repr__(self) -> str:
         """Give the method and the size."""
@@ -87,6 +91,7 @@ def candidate_sets(
     knowledge: Knowledge | Mapping[str, Any] | None = None,
     alpha: int | None = None,
     scores: Scores | None = None,
+    ess: float = 1.0,
     level: float = 0.05,
     from_graph: Literal["cpdag", "skeleton"] = "cpdag",
     max_memory: float = DEFAULT_MEMORY,
@@ -121,14 +126,18 @@ def candidate_sets(
         marginal likelihood most as the only context variable: sum over their states of ``log z(i, x_j)``, minus
         ``log z(i)``.
     scores : Scores, optional
-        Scores of the table that rank the candidates for `alpha`; by default with an equivalent sample size of 1.
+        Scores of the table that rank the candidates for `alpha`.
+    ess : float
+        Equivalent sample size of the scores by which a screen and `alpha` rank candidates, unless `scores` are given.
     level : float, default 0.05
         Only for ``"pc"``: significance level of the tests.
     from_graph : {"cpdag", "skeleton"}
         For ``"pc"``, ``"grasp"`` and a DiGraph: ``"skeleton"`` takes all neighbours for candidates, whatever the
         direction of the edge, so that the order search may correct it.
     max_memory : float
-        Only for ``"auto"``: bytes that the tables of scores may take.
+        Bytes that the tables of scores and the sums of the chains may take. ``"auto"`` turns to a screen where all
+        candidates would need more, and of a screen every set is cut to the size for which they have room: the tables
+        are as wide as the largest set. Other candidates are taken as they are given.
     search : callable, optional
         Only for ``"screen"``, and ``"auto"`` where it comes to that: given candidate sets, returns the parents of each
         variable in the best model that it finds.
@@ -159,16 +168,18 @@ def candidate_sets(
     known = Knowledge.coerce(knowledge)
     known.check(table.variables)
     alpha = _check_alpha(alpha)
+    ess = check_ess(ess) if scores is None else scores.ess
+    notes: tuple[str, ...] = ()
     if isinstance(candidates, str) and candidates == "auto":
         candidates = "all" if memory_of_tables(table.p, table.p - 1, max(table.cards)) <= max_memory else "screen"
     if isinstance(candidates, str) and candidates == "screen":
         if search is None:
             raise InputError('candidates="screen" needs search=, which CStreeLearner provides.')
-        ess = 1.0 if scores is None else scores.ess
         method = "screen"
-        given: Mapping[str, Iterable[str]] = screen(
-            table, search, knowledge=known, ess=ess, interventions=interventions
-        )
+        most = _most_candidates(table, max_memory)
+        found = screen(table, search, knowledge=known, ess=ess, most=most, interventions=interventions)
+        given: Mapping[str, Iterable[str]] = found.sets
+        notes = _notes(found, most)
     elif interventions is not None and isinstance(candidates, str) and candidates in ("pc", "grasp"):
         raise InputError(
             f'candidates="{candidates}" knows nothing of interventions: use "all", "screen", or sets of your own.'
@@ -181,14 +192,41 @@ def candidate_sets(
     dropped: Sets = {}
     if alpha is not None:
         if scores is None and interventions is not None:
-            scores = Scores(table, beta=1, candidates=sets, interventions=interventions)
-        sets, dropped = _bounded(table, sets, known, alpha, scores)
-    return CandidateSets(sets, dropped, method, perf_counter() - start, alpha)
+            scores = Scores(table, beta=1, ess=ess, candidates=sets, interventions=interventions)
+        sets, dropped = _bounded(table, sets, known, alpha, scores, ess)
+    return CandidateSets(sets, dropped, method, perf_counter() - start, alpha, notes)
 
 
-def memory_of_tables(p: int, m: int, d: int, beta: int = 2) -> float:
-    """Return the bytes that the tables of scores and of the order search take, for `m` candidates of each variable."""
-    return 18.0 * p * m * d * (m if beta >= 2 else 1)
+def memory_of_tables(p: int, m: int, d: int, beta: int = 2, n_chains: int = 4) -> float:
+    """Return the bytes that a search over orders works on, if each variable has `m` candidates of up to `d` states.
+
+    That is, for each pair of candidates and state, a logarithm, a mantissa and its exponent (8 + 8 + 4 bytes); for each
+    candidate what belongs to it alone; and the sums and members of the levels of each chain.
+    """
+    pairs = 20.0 * p * m * m * d if beta >= 2 else 0.0
+    return pairs + p * m * (8.0 * d + 24.0) + 8.0 * p * p + n_chains * (p + 1.0) * m * (16.0 * d + 32.0)
+
+
+def _most_candidates(table: Table, max_memory: float) -> int:
+    """Return how many candidates of a variable there is room for; at least one."""
+    d, most = max(table.cards), max(table.p - 1, 1)
+    while most > 1 and memory_of_tables(table.p, most, d) > max_memory:
+        most -= 1
+    return most
+
+
+def _notes(found: Screen, most: int) -> tuple[str, ...]:
+    """Tell what a screen could not do."""
+    notes = []
+    if found.dropped:
+        number = _number(sum(map(len, found.dropped.values())), "candidate")
+        notes.append(
+            f"the memory allowed has room for {_number(most, 'candidate')} of a variable and took away {number}, of "
+            f"{_shortened(list(found.dropped), ', ')}"
+        )
+    if not found.settled:
+        notes.append(f"the screen ended after {_number(found.rounds, 'round')}, with candidates that had just entered")
+    return tuple(notes)
 
 
 def _given(
@@ -298,7 +336,9 @@ def _usable(table: Table, sets: Mapping[str, Iterable[str]]) -> Sets:
     return usable
 
 
-def _bounded(table: Table, sets: Sets, known: Knowledge, alpha: int, scores: Scores | None) -> tuple[Sets, Sets]:
+def _bounded(
+    table: Table, sets: Sets, known: Knowledge, alpha: int, scores: Scores | None, ess: float
+) -> tuple[Sets, Sets]:
     """Return the sets with at most `alpha` candidates each, and what that takes away."""
     kept, dropped = dict(sets), {}
     position = {name: j for j, name in enumerate(table.variables)}
@@ -312,7 +352,7 @@ def _bounded(table: Table, sets: Sets, known: Knowledge, alpha: int, scores: Sco
                 f"{listing(required)}. Raise alpha to {len(required)}, or require fewer."
             )
         if scores is None or scores.beta == 0:
-            scores = Scores(table, beta=1, ess=1.0 if scores is None else scores.ess, candidates=sets)
+            scores = Scores(table, beta=1, ess=ess, candidates=sets)
         gain = _gains(scores, table, child)
         absent = [name for name in candidates if name not in gain]
         if absent:

@@ -301,6 +301,7 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
                 self.candidates,
                 knowledge=knowledge,
                 alpha=self.alpha,
+                ess=first_ess,
                 level=self.level,
                 from_graph=self.from_graph,
                 max_memory=self.max_memory,

@@ -132,7 +132,7 @@ def search_by_chains(
 
     With `auto` the chains go on until they agree; the rest is for :func:`cslearn.orders.sample_chains`.
     """
-    levels = Levels(scores)
+    levels = Levels(scores, problem)
 
     def posterior(chains: list[Chain]) -> CStreePosterior:
         return CStreePosterior(scores.table.variables, chains, settings, scores=scores, levels=levels)

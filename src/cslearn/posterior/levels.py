@@ -57,16 +57,31 @@ def drawn_levels(scores: Scores, orders: NDArray[np.integer], i: int) -> dict[Le
     }
 
 
-def exact_levels(exact: ExactOrders, i: int) -> dict[Level, float]:
-    """Return the levels of a variable with their probabilities, up to a negligible rest."""
+def exact_levels(exact: ExactOrders, i: int, most: int | None = None) -> dict[Level, float]:
+    """Return the levels of a variable with their probabilities, up to a negligible rest.
+
+    If there are more than `most`, half as many are the most probable ones. The others stand for the rest: each is taken
+    where the sum of the probabilities, descending, passes the middle of an equal part of what is left.
+    """
     probabilities = exact.level_probabilities[i]
     descending = np.argsort(-probabilities)
-    enough = int(np.searchsorted(np.cumsum(probabilities[descending]), 1 - NEGLIGIBLE)) + 1
+    cumulated = np.cumsum(probabilities[descending])
+    enough = int(np.searchsorted(cumulated, 1 - NEGLIGIBLE)) + 1
     m = len(exact.subsets.scores.candidates[i])
-    return {
-        tuple(k for k in range(m) if int(subset) >> k & 1): float(probabilities[subset])
-        for subset in descending[:enough]
-    }
+
+    def level(subset: int) -> Level:
+        return tuple(k for k in range(m) if subset >> k & 1)
+
+    if most is None or enough <= most:
+        return {level(int(subset)): float(probabilities[subset]) for subset in descending[:enough]}
+    first = most // 2
+    found = {level(int(subset)): float(probabilities[subset]) for subset in descending[:first]}
+    rest, n = cumulated[-1] - cumulated[first - 1], most - first
+    middles = cumulated[first - 1] + rest * (np.arange(n) + 0.5) / n
+    for place in np.searchsorted(cumulated, middles):
+        subset = level(int(descending[min(place, len(descending) - 1)]))
+        found[subset] = found.get(subset, 0.0) + float(rest / n)
+    return found
 
 
 @dataclass(frozen=True)
@@ -76,11 +91,15 @@ class Levels:
     Parameters
     ----------
     scores : Scores
+    problem : Problem, optional
+        What the chains worked on, if they summed local scores up: it is as large as the tables of scores.
     """
 
     scores: Scores
+    problem: Any = field(default=None, repr=False, compare=False)
     _stages: dict[tuple[int, Level], dict[tuple[int, ...], Floats]] = field(default_factory=dict, repr=False)
     _means: dict[tuple[int, tuple[int, ...]], Floats] = field(default_factory=dict, repr=False)
+    _numbers: dict[tuple[int, Level], Floats] = field(default_factory=dict, repr=False)
 
     @property
     def cost_of_edges(self) -> int:
@@ -99,7 +118,7 @@ class Levels:
 
     @cached_property
     def _problem(self) -> Any:
-        return order_problem(self.scores)
+        return order_problem(self.scores) if self.problem is None else self.problem
 
     def weights(self, i: int, level: Level) -> LevelWeights | AllWeights:
         """Return the weights of the stagings of a variable."""
@@ -175,6 +194,12 @@ class Levels:
                 del found[variables]
             self._stages[i, level] = {tuple(int(columns[k]) for k in key): chances for key, chances in found.items()}
         return self._stages[i, level]
+
+    def n_stages(self, i: int, level: Level) -> Floats:
+        """Return the distribution of the number of stages of variable `i`: the entry `k` is the probability of `k`."""
+        if (i, level) not in self._numbers:
+            self._numbers[i, level] = self.weights(i, level).n_stages()
+        return self._numbers[i, level]
 
     def mean_parameters(self, i: int, columns: tuple[int, ...]) -> Floats:
         """Return the posterior means of the parameters in the contexts of these columns, shape ``(d, ..., d_i)``."""

@@ -1,8 +1,8 @@
 """Run the authors' package on a table of codes. Called by `benchmarks.peers` with the Python of its own environment.
 
-Arguments: training file, file of rows to score (or "-"), "pc" or "all", iterations. Both files have the cardinalities
-in the row after the names. Prints a line of JSON at the start, after each phase and at the end, so that a run that
-fails or is stopped still says how far it came; the last line is the result.
+Arguments: training file, file of rows to score (or "-"), "pc", "grasp" or "all", iterations. Both files have the
+cardinalities in the row after the names. Prints a line of JSON at the start, after each phase and at the end, so that a
+run that fails or is stopped still says how far it came; the last line is the result.
 """
 
 import contextlib
@@ -30,6 +30,7 @@ stub("pgmpy.base", PDAG=None)
 import cstrees.learning as learning  # noqa: E402
 import cstrees.scoring as scoring  # noqa: E402
 from causallearn.search.ConstraintBased.PC import pc  # noqa: E402
+from causallearn.search.PermutationBased.GRaSP import grasp  # noqa: E402
 
 
 class Clock:
@@ -55,10 +56,14 @@ class Clock:
 def fit(data, candidates, iterations, clock):
     """Take the steps of their documentation: candidates, score tables, order sampler, best staging, parameters."""
     possible = None
-    if candidates == "pc":
+    if candidates != "all":
+        rows, names = data[1:].to_numpy(), list(data.columns)
         with clock.phase("candidates"):
-            graph = pc(data[1:].values, 0.05, "chisq", node_names=list(data.columns), show_progress=False)
-            possible = learning.causallearn_graph_to_posscvars(graph, labels=list(data.columns))
+            if candidates == "pc":
+                graph = pc(rows, 0.05, "chisq", node_names=names, show_progress=False)
+            else:
+                graph = grasp(rows, "local_score_BDeu", verbose=False)
+            possible = learning.causallearn_graph_to_posscvars(graph, labels=names, alg=candidates)
         clock.result["candidates"] = max(map(len, possible.values()))
     with clock.phase("scores"):
         scores, contexts, _ = scoring.order_score_tables(
@@ -73,14 +78,19 @@ def fit(data, candidates, iterations, clock):
     return tree
 
 
+def stages(tree):
+    """Return all stages: the target, the context by names, and the probabilities."""
+    found = []
+    for level, staging in tree.stages.items():
+        for stage in staging:
+            fixed = {tree.labels[j]: int(x) for j, x in enumerate(stage.list_repr) if not isinstance(x, set)}
+            found.append((tree.labels[level + 1], fixed, list(map(float, stage.probs))))
+    return found
+
+
 def edges(tree):
     """Return the edges of the DAG: a parent is a variable that the context of a stage names."""
-    found = []
-    for level, stages in tree.stages.items():
-        for stage in stages:
-            fixed = [j for j, states in enumerate(stage.list_repr) if not isinstance(states, set)]
-            found += [(tree.labels[j], tree.labels[level + 1]) for j in fixed]
-    return sorted(set(found))
+    return sorted({(parent, target) for target, context, _ in stages(tree) for parent in context})
 
 
 def main():
@@ -98,6 +108,7 @@ def main():
                 found = [float(tree.pmf_log(row, names)) for row in rows[names].values.tolist()]
             clock.result["log_prob"] = found
         clock.result["edges"] = edges(tree)
+        clock.result["order"], clock.result["stages"] = list(tree.labels), stages(tree)
     except Exception as error:
         clock.result["error"] = f"{type(error).__name__}: {error}"
     clock.report()

@@ -1,6 +1,7 @@
 """What all experiments share: options, cells that are kept once they are done, pages with their provenance."""
 
 import argparse
+import itertools
 import json
 import math
 import multiprocessing
@@ -34,6 +35,7 @@ def arguments(
     argv: Sequence[str] | None = None,
     models: int | None = None,
     variables: Sequence[int] | None = None,
+    limit: float = 3600.0,
 ) -> Any:
     """Read the options of an experiment."""
     parser = argparse.ArgumentParser(description=description)
@@ -44,7 +46,9 @@ def arguments(
         parser.add_argument("--models", type=int, help=f"models for each cell: {models}, or 1 with --quick")
     if variables is not None:
         parser.add_argument("--variables", type=int, nargs="+", default=variables, help="numbers of variables")
-    parser.add_argument("--limit", type=float, help="CPU seconds after which a cell is given up: 3600")
+    parser.add_argument(
+        "--limit", type=float, default=limit, help="CPU seconds after which a cell is given up (default: %(default).0f)"
+    )
     parser.add_argument("--jobs", type=int, default=1, help="processes that share the cells")
     parser.add_argument("--recorded", action="store_true", help="write the page from the cells that are done")
     parser.add_argument("--fresh", action="store_true", help="forget the cells that are done")
@@ -52,7 +56,6 @@ def arguments(
     options = parser.parse_args(argv)
     if models is not None and options.models is None:
         options.models = 1 if options.quick else models
-    options.limit = options.limit or 3600.0
     options.output = options.output or ROOT / ("build/reproduction" if options.quick else "docs/reproduction")
     (options.output / "results").mkdir(parents=True, exist_ok=True)
     return options
@@ -65,11 +68,16 @@ def provenance() -> str:
     return f"{os.cpu_count()} cores, {memory:.0f} GiB, Python {platform.python_version()}, {versions}"
 
 
-def defaults() -> str:
+def defaults(**changed: Any) -> str:
     """Return the learner's settings, so that cells of other settings are not taken for these."""
-    shown = ("beta", "prior", "ess", "search", "n_iter", "max_iter", "n_chains")
-    settings = CStreeLearner().get_params()
-    return ", ".join(f"{name} {settings[name]}" for name in shown if name in settings)
+    shown = ("beta", "prior", "ess", "search", "n_iter", "max_iter", "n_chains", "parameters")
+    settings = CStreeLearner(**changed).get_params()
+    return ", ".join(f"{name} {settings[name]}" for name in shown)
+
+
+def our_settings(task: dict[str, Any]) -> str:
+    """Return the settings with which a task is computed, unless its experiment says otherwise: the defaults."""
+    return defaults()
 
 
 # ---------------------------------------------------------------- cells
@@ -79,18 +87,19 @@ def compute(
     tasks: Iterable[dict[str, Any]],
     options: Any,
     harder: Callable[[dict[str, Any], dict[str, Any]], bool] = lambda task, stopped: False,
+    settings: Callable[[dict[str, Any]], str] = our_settings,
 ) -> list[dict[str, Any]]:
     """Return the result of each task, in order; those that an earlier run finished are not computed again.
 
-    Every result is written to ``results/<name>.jsonl`` as soon as it is there, with the task, the settings of the
-    learner and the machine. A task that takes too long (in seconds of the processor, so that other work on the machine
-    does not matter) has the result ``{"stopped": seconds}``, and so have those that are `harder` than one that was
-    stopped: they are not tried. What was stopped is tried again if it gets more time,
-    unless the task has a limit of its own and its result says that it is final. With the option ``--recorded``
-    nothing is computed, and what is missing has the result ``{"stopped": 0.0}``.
+    Every result is written to ``results/<name>.jsonl`` as soon as it is there, with the task, the `settings` of its
+    learner and the machine; what was computed with other settings is forgotten. A task that takes too long (in seconds
+    of the processor, so that other work on the machine does not matter) has the result ``{"stopped": seconds}``. Those
+    that are `harder` than one that was stopped are not tried, and their result says so. What was stopped is tried again
+    if it gets more time, unless the task has a limit of its own and its result says that it is final. With the option
+    ``--recorded`` nothing is computed, and what is missing has the result ``{"stopped": 0.0}``. Finished cells that are
+    not among the tasks, as those of other sizes, are kept.
     """
     path = options.output / "results" / f"{name}.jsonl"
-    settings = defaults()
     tasks = list(tasks)
     if options.recorded:
         done = _finished(path, settings, 0.0)
@@ -98,16 +107,40 @@ def compute(
     done = {} if options.fresh else _finished(path, settings, options.limit)
     missing = [task for task in tasks if _key(task) not in done]
     _write(path, done.values())
-    begin = perf_counter()
-    for count, (task, result) in enumerate(_results(function, missing, options, harder), start=1):
-        record = {"task": task, "result": result, "settings": settings, "machine": provenance()}
-        record["load"] = round(os.getloadavg()[0], 1)
-        done[_key(task)] = record
-        with path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(record) + "\n")
-        _say(f"{name}: {count} of {len(missing)}, {perf_counter() - begin:.0f} s, {task}")
-    _write(path, [done[_key(task)] for task in tasks])
-    return [done[_key(task)]["result"] for task in tasks]
+    with _progress(name, len(missing)) as say:
+        for task, result in _results(function, missing, options, harder):
+            record = {"task": task, "result": result, "settings": settings(task), "machine": provenance()}
+            record["load"] = round(os.getloadavg()[0], 1)
+            done[_key(task)] = record
+            with path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(record) + "\n")
+            say(task)
+    # In the order of the tasks, whichever was finished first.
+    here = [_key(task) for task in tasks]
+    _write(path, [done[key] for key in dict.fromkeys([*here, *done])])
+    return [done[key]["result"] for key in here]
+
+
+@contextmanager
+def _progress(name: str, total: int) -> Iterator[Callable[[dict[str, Any]], None]]:
+    """Show how many cells are done: a bar on a terminal, lines elsewhere."""
+    if not sys.stderr.isatty():
+        begin, count = perf_counter(), itertools.count(1)
+        yield lambda task: _say(f"{name}: {next(count)} of {total}, {perf_counter() - begin:.0f} s, {task}")
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (
+        TextColumn(name),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("{task.description}"),
+    )
+    with Progress(*columns, console=Console(stderr=True)) as bar:
+        cells = bar.add_task("", total=total)
+        yield lambda task: bar.update(cells, advance=1, description=" ".join(map(str, task.values())))
 
 
 def _results(
@@ -127,7 +160,7 @@ def _results(
                 while worker.task is None and waiting:
                     task = waiting.pop()
                     if any(harder(task, other) for other in stopped):
-                        yield task, {"stopped": options.limit}
+                        yield task, {"stopped": options.limit, "tried": False}
                     else:
                         worker.start(task)
             connection.wait([w.pipe for w in workers if w.task is not None], timeout=0.2)
@@ -227,7 +260,7 @@ def _key(task: dict[str, Any]) -> str:
     return json.dumps(task, sort_keys=True)
 
 
-def _finished(path: Path, settings: str, limit: float) -> dict[str, dict[str, Any]]:
+def _finished(path: Path, settings: Callable[[dict[str, Any]], str], limit: float) -> dict[str, dict[str, Any]]:
     done = {}
     for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
         try:
@@ -235,7 +268,8 @@ def _finished(path: Path, settings: str, limit: float) -> dict[str, dict[str, An
         except ValueError:  # the last line of a run that was ended in the middle of writing
             continue
         result = record["result"]
-        if record["settings"] == settings and (result.get("final") or result.get("stopped", limit) >= limit):
+        enough = result.get("final") or result.get("stopped", limit) >= limit
+        if enough and record["settings"] == settings(record["task"]):
             done[_key(record["task"])] = record
     return done
 
@@ -246,6 +280,14 @@ def _write(path: Path, records: Iterable[dict[str, Any]]) -> None:
 
 def _say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
+
+
+def complete(name: str, results: Iterable[dict[str, Any]]) -> bool:
+    """Say whether every cell of a page is done."""
+    if any("stopped" in result for result in results):
+        _say(f"{name}: no page is written, since not all of its cells are done")
+        return False
+    return True
 
 
 def measured(name: str, options: Any) -> list[dict[str, Any]]:
@@ -269,12 +311,16 @@ def table(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     return "\n".join(lines)
 
 
-def publish(name: str, title: str, text: str, options: Any, seed: object = SEED) -> None:
-    """Write a page, with what it was measured on."""
-    records = measured(name, options)
-    machines = sorted({record["machine"] for record in records}) or [provenance()]
-    settings = sorted({record["settings"] for record in records}) or [defaults()]
-    caption = f"Measured on {'; and on '.join(machines)}. Learner: {'; '.join(settings)}. Seed {seed}."
+def publish(
+    name: str, title: str, text: str, options: Any, seed: object = SEED, sources: Sequence[str] | None = None
+) -> None:
+    """Write a page, with what its cells were measured on: those of its own name, or of the sources."""
+    records = [record for source in sources or (name,) for record in measured(source, options)]
+    machines = sorted({record["machine"] for record in records})
+    learners = sorted({record["settings"] for record in records})
+    caption = f"Measured on {'; and on '.join(machines)}. Learners: {'; '.join(learners)}. Seed {seed}."
+    if not records:
+        caption = f"Nothing was measured yet. Seed {seed}."
     loads = sorted(record["load"] for record in records if "load" in record)
     if loads and loads[len(loads) // 2] > (os.cpu_count() or 1):
         caption += f" The machine had other work to do (median load {loads[len(loads) // 2]})."

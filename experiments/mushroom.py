@@ -9,10 +9,24 @@ from cslearn import CStreeLearner
 from cslearn.datasets import load_mushroom
 from cslearn.errors import FileError
 from experiments.alarm import ldag_of, structure
-from experiments.common import arguments, compute, cpu_timings, number, publish, save_figure, table
+from experiments.common import arguments, complete, compute, cpu_timings, defaults, number, publish, save_figure, table
 
 SEED = 0
 CLASSES = ("poisonous", "edible")
+
+
+# Of the paper, with the names of the classes put right: see the page.
+PAPER = [[600, 41], [30, 1023]]
+
+
+def changed(task: dict[str, Any]) -> dict[str, Any]:
+    """Return what is not as by default: with GRaSP, as in the paper, the parameters are posterior modes."""
+    return {"parameters": "map"} if task["method"] == "grasp" else {}
+
+
+def settings(task: dict[str, Any]) -> str:
+    """Return the settings of a cell."""
+    return defaults(**changed(task))
 
 
 def cell(task: dict[str, Any]) -> dict[str, Any]:
@@ -22,9 +36,8 @@ def cell(task: dict[str, Any]) -> dict[str, Any]:
     shuffled = np.random.default_rng(task["seed"]).permutation(len(data))
     cut = round(0.7 * len(data))
     train, test = data.iloc[shuffled[:cut][: task["rows"]]], data.iloc[shuffled[cut:]]
-    settings = {"parameters": "map"} if task["method"] == "grasp" else {}
     with cpu_timings():
-        learner = CStreeLearner(candidates=task["method"], states=states, random_state=0, **settings).fit(train)
+        learner = CStreeLearner(candidates=task["method"], states=states, random_state=0, **changed(task)).fit(train)
     tree = learner.cstree_
     begin = process_time()
     predicted = np.asarray(tree.predict(test.drop(columns="class"), "class"))
@@ -49,20 +62,27 @@ def accuracy(result: dict[str, Any]) -> float:
     return float(np.trace(confusion) / confusion.sum())
 
 
+def parents(result: dict[str, Any], variable: str) -> int:
+    """Return how many parents a variable has."""
+    return sum(child == variable for _, child in result["edges"])
+
+
 def main(argv: list[str] | None = None) -> None:
     options = arguments(__doc__, argv, models=10)
+    options.jobs = 1  # its times are of all threads
     rows = 500 if options.quick else None
     tasks = [{"method": "all", "seed": SEED + split, "rows": rows} for split in range(options.models)]
-    if not options.quick:
-        tasks.append({"method": "grasp", "seed": SEED, "rows": rows})
+    tasks.append({"method": "grasp", "seed": SEED, "rows": rows})
     try:
         data = load_mushroom(complete=True)
     except FileError as error:
         print(error)
         return
-    results = compute("mushroom", cell, tasks, options)
-    found = [r for task, r in zip(tasks, results, strict=True) if task["method"] == "all" and "stopped" not in r]
-    grasp = [r for task, r in zip(tasks, results, strict=True) if task["method"] == "grasp"]
+    results = compute("mushroom", cell, tasks, options, settings=settings)
+    if not complete("mushroom", results):
+        return
+    found = [r for task, r in zip(tasks, results, strict=True) if task["method"] == "all"]
+    (grasp,) = (r for task, r in zip(tasks, results, strict=True) if task["method"] == "grasp")
     first = found[0]
     accuracies = [accuracy(result) for result in found]
     train, test = first["rows"]
@@ -73,32 +93,30 @@ def main(argv: list[str] | None = None) -> None:
         f" from {100 * min(accuracies):.2f} % to {100 * max(accuracies):.2f} %; the paper has 95.8 % on one split.",
         table(["", "predicted poisonous", "predicted edible"], _confusion(first["confusion"])),
         "The first split. The table of the paper, for comparison:",
-        table(["", "predicted poisonous", "predicted edible"], _confusion([[1023, 30], [41, 600]])),
-        f"In the paper's table 1,053 mushrooms are truly poisonous and 641 edible, that is 62 % and 38 %. In the data"
-        f" {first['shares'][0]:,} of {len(data):,} are poisonous, {100 * first['shares'][0] / len(data):.0f} %: the two"
-        " names are swapped there. Read rightly, 41 poisonous mushrooms were taken for edible.",
+        table(["", "predicted poisonous", "predicted edible"], _confusion(PAPER)),
+        f"Here the names of the classes are put right. As printed, 1,053 mushrooms of the paper's table are truly"
+        " poisonous and 641 edible, that is 62 % and 38 %, and 1,023 of the poisonous ones are found. In the data"
+        f" {first['shares'][0]:,} of {len(data):,} are poisonous, {100 * first['shares'][0] / len(data):.0f} %, so the"
+        " two names are swapped there: 41 poisonous mushrooms were taken for edible. The table of the paper has 1,694"
+        f" rows held out, ours {test:,}, which is 30 % rounded the other way.",
+        "GRaSP's candidates are on the first split too, with posterior modes for the parameters, as in the paper; all"
+        " variables as candidates have the default parameters, averaged over stagings.",
         table(
             ["", "paper (GRaSP)", "ours, all", "ours, GRaSP"],
             [
-                ["accuracy", "0.958", number(accuracy(first)), _of(grasp, lambda r: number(accuracy(r)))],
-                ["labels", "32", len(first["labels"]), _of(grasp, lambda r: len(r["labels"]))],
-                ["edges", "", len(first["edges"]), _of(grasp, lambda r: len(r["edges"]))],
-                ["CSI relations", "", len(first["relations"]), _of(grasp, lambda r: len(r["relations"]))],
-                ["largest candidate set", "5", first["candidates"], _of(grasp, lambda r: r["candidates"])],
-                ["most states", "9", first["cards"], first["cards"]],
-                ["most parents", "3 or more", first["most parents"], _of(grasp, lambda r: r["most parents"])],
-                [
-                    "CPU seconds to learn",
-                    "under 300",
-                    number(first["seconds"], 1),
-                    _of(grasp, lambda r: number(r["seconds"], 1)),
-                ],
-                [
-                    "CPU seconds to predict",
-                    "under 1",
-                    number(first["predicting"], 1),
-                    _of(grasp, lambda r: number(r["predicting"], 1)),
-                ],
+                [name, stated, what(first), what(grasp)]
+                for name, stated, what in (
+                    ("accuracy", "0.958", lambda r: number(accuracy(r))),
+                    ("labels", "32", lambda r: len(r["labels"])),
+                    ("edges", "", lambda r: len(r["edges"])),
+                    ("CSI relations", "", lambda r: len(r["relations"])),
+                    ("largest candidate set", "5", lambda r: r["candidates"]),
+                    ("most states", "9", lambda r: r["cards"]),
+                    ("parents of odor", "3", lambda r: parents(r, "odor")),
+                    ("most parents", "", lambda r: r["most parents"]),
+                    ("CPU seconds to learn", "under 300 (of the clock)", lambda r: number(r["seconds"], 1)),
+                    ("CPU seconds to predict", "under 1 (of the clock)", lambda r: number(r["predicting"], 2)),
+                )
             ],
         ),
         "## The LDAG of the first split",
@@ -113,12 +131,6 @@ def main(argv: list[str] | None = None) -> None:
         ),
     ]
     publish("mushroom", "Mushroom", "\n\n".join(text), options, SEED)
-
-
-def _of(results: list[dict[str, Any]], what: Any) -> object:
-    if not results:
-        return ""
-    return f"stopped after {results[0]['stopped']:.0f} s" if "stopped" in results[0] else what(results[0])
 
 
 def _confusion(counts: list[list[int]]) -> list[list[str]]:

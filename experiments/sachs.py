@@ -10,29 +10,33 @@ from cslearn.graphs import CSIRelation
 from cslearn.scores import Scores
 from cslearn.stagings import Context, count
 from experiments.alarm import _evidence, ldag_of, structure
-from experiments.common import arguments, compute, cpu_timings, number, publish, save_figure, table
+from experiments.common import arguments, complete, compute, cpu_timings, number, publish, save_figure, table
 
 SEED = 0
+KINDS = ("medians", "width", "interventional", "taken for observations")
 PAPER = (("PIP2", "PLCg", "PIP3"), ("PKA", "Raf", "PIP2"), ("p38", "Erk", "PKC"))
 
 
 def cell(task: dict[str, Any]) -> dict[str, Any]:
     """Learn from the data as the supplement cuts them, or into three bins of equal width, or from the interventions."""
+    options: dict[str, Any] = {}
     if task["data"] == "interventional":
         data, options = load_sachs("interventional"), {"interventions": "INT"}
+    elif task["data"] == "taken for observations":
+        data = load_sachs("interventional").drop(columns="INT")
     else:
         bins, method = (2, "quantile") if task["data"] == "medians" else (3, "uniform")
-        data, options = load_sachs(bins=bins, method=method), {}
+        data = load_sachs(bins=bins, method=method)
     data = data.head(task["rows"]) if task["rows"] else data
     CStreeLearner(n_iter=20, random_state=0).fit(data.head(200), **options)  # compiles
     with cpu_timings():
         learner = CStreeLearner(candidates="all", random_state=task["seed"]).fit(data, **options)
     tree = learner.cstree_
-    result = structure(tree) | {"seconds": sum(learner.timings_.values()), "n": len(data)}
+    result = structure(tree) | {"seconds": sum(learner.timings_.values()), "n": len(data), "ess": float(learner.ess_)}
     result["states"] = {v: list(map(str, labels)) for v, labels in tree.states.items()}
     result["evidence"] = [[str(r.relation), r.log_bayes_factor, r.n_rows] for r in learner.relations_]
     if task["data"] == "medians":
-        scores = Scores(tree.encode(data), ess=1.0)
+        scores = Scores(tree.encode(data), ess=learner.ess_)  # as in the evidence of our relations
         result["paper"] = []
         for child, parent, variable in PAPER:
             context = Context({variable: "low"})
@@ -42,29 +46,37 @@ def cell(task: dict[str, Any]) -> dict[str, Any]:
     return result
 
 
+def directions(result: dict[str, Any]) -> tuple[int, int]:
+    """Return how many of the agreed edges were found, and how many with the other direction."""
+    true = set(true_edges("sachs"))
+    edges = {tuple(edge) for edge in result["edges"]}
+    return len(edges & true), len({(b, a) for a, b in edges} & true)
+
+
 def main(argv: list[str] | None = None) -> None:
     options = arguments(__doc__, argv)
-    kinds = ("medians",) if options.quick else ("medians", "width", "interventional")
-    tasks = [{"data": kind, "rows": 300 if options.quick else None, "seed": SEED} for kind in kinds]
+    options.jobs = 1  # its times are of all threads
+    tasks = [{"data": kind, "rows": 300 if options.quick else None, "seed": SEED} for kind in KINDS]
     try:
         load_sachs()
     except FileError as error:
         print(error)
         return
-    results = dict(zip(kinds, compute("sachs", cell, tasks, options), strict=True))
-    true = set(true_edges("sachs"))
+    results = dict(zip(KINDS, compute("sachs", cell, tasks, options), strict=True))
+    if not complete("sachs", results.values()):
+        return
     body = []
     for kind, result in results.items():
-        edges = {tuple(edge) for edge in result["edges"]}
-        same = len({frozenset(e) for e in edges} & {frozenset(e) for e in true})
+        edges = result["edges"]
+        found, reversed_ = directions(result)
         contexts = sum(len(label) for *_, label in result["labels"])
         body.append(
             [
                 kind,
                 result["n"],
                 len(edges),
-                same,
-                len(edges & true),
+                found,
+                reversed_,
                 len(result["labels"]),
                 contexts,
                 len(result["relations"]),
@@ -74,15 +86,18 @@ def main(argv: list[str] | None = None) -> None:
     best = results["medians"]
     levels = [count([2] * m, 2) for m in range(11)]
     text = [
-        "`medians` are the data of the supplement: two bins, cut at the medians. `width` has three bins of equal width,"
-        " `interventional` the 5,400 rows in three levels with the proteins that were perturbed.",
+        "`medians` are the data of the supplement: two bins, cut at the medians. `width` has three bins of equal width."
+        " `interventional` are the 5,400 rows in three levels of which it is known which protein was perturbed, which"
+        " is used: such a row says nothing of how that protein comes about. `taken for observations` are the same rows"
+        " without this knowledge. Edges are compared with the 17 that biologists agree on; one that was found with the"
+        " other direction counts as reversed.",
         table(
             [
                 "data",
                 "rows",
                 "edges",
-                "of 17 agreed adjacencies",
-                "with direction",
+                "of the 17 agreed edges",
+                "reversed",
                 "labels",
                 "contexts",
                 "CSI relations",
@@ -93,11 +108,15 @@ def main(argv: list[str] | None = None) -> None:
         "The paper: three labels with one context each, in 2.6 minutes.",
         "## The LDAG, cut at the medians",
         save_figure(ldag_of(best, best["states"]).plot(), "sachs", options),
+        "The log Bayes factor compares each stage with the same stage split on the best of the variables that the"
+        f" relation leaves out, with the equivalent sample size that was learned, {best['ess']:g}.",
         table(
             ["relation", "log Bayes factor", "rows"], [[r, number(f, 1), f"{n:,.0f}"] for r, f, n in best["evidence"]]
         ),
         "## The relations of the paper",
-        "The log Bayes factor of each against dependence in its context, and whether our model has it.",
+        "The log Bayes factor of each against dependence in its context, with the same equivalent sample size, and"
+        " whether our model has it. (For the first one the supplement writes that `PIP3` and `PCLg` are independent if"
+        " PIP3 is low; its label is of PIP2 and PLCg.)",
         table(
             ["relation", "log Bayes factor", "rows", "in our model"],
             [[r, number(f, 1), f"{n:,}", "yes" if ours else "no"] for r, f, n, ours in best["paper"]],

@@ -22,16 +22,21 @@ import pandas as pd
 warnings.simplefilter("ignore")
 
 
-def pgmpy_climbing(rows, cards):
+def pgmpy_climbing(rows, cards, score="BIC"):
     """Hill climbing with BIC, pgmpy's default."""
+    from pgmpy import structure_score
     from pgmpy.causal_discovery import HillClimbSearch
-    from pgmpy.structure_score import BIC
 
     logging.disable()
     states = {name: list(range(card)) for name, card in cards.items()}
-    judge = BIC(rows, state_names=states)
+    judge = getattr(structure_score, score)(rows, state_names=states)
     search = HillClimbSearch(scoring_method=judge, return_type="dag", show_progress=False).fit(rows)
     return list(search.causal_graph_.edges()), []
+
+
+def pgmpy_bdeu(rows, cards):
+    """Hill climbing with BDeu, with pgmpy's equivalent sample size."""
+    return pgmpy_climbing(rows, cards, "BDeu")
 
 
 def pgmpy_pc(rows, cards):
@@ -109,6 +114,7 @@ LEARNERS = {
     function.__name__: function
     for function in (
         pgmpy_climbing,
+        pgmpy_bdeu,
         pgmpy_pc,
         causallearn_pc,
         causallearn_grasp,

@@ -12,47 +12,66 @@ import os
 import subprocess
 import tempfile
 import warnings
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from time import process_time
 from typing import Any
 
 import networkx as nx
 import numpy as np
-from benchmarks.peers import HERE, call, environment, installed
+from benchmarks.peers import HERE, LIMIT, call
 
 from cslearn import CStreeLearner, random_cstree
 from cslearn.data import Table, as_table, write_benchpress
 from cslearn.datasets import load_alarm, load_dataset, load_mushroom, load_network, load_sachs, true_edges
 from cslearn.errors import CslearnError
 from cslearn.metrics import shd
-from experiments.common import ROOT, SEED, arguments, compute, number, publish, table
+from experiments.common import SEED, arguments, compute, defaults, number, publish, table
+from experiments.environments import pinned, python_of
 from experiments.figure2 import extension
 
 # What a learner is called on the page, its environment, and the CPU seconds that it may take.
-OURS = {"ours": {}, "ours, beta 3": {"beta": 3}, "ours, beta auto": {"beta": "auto"}}
+OURS: dict[str, dict[str, Any]] = {"ours": {}, "ours, beta 3": {"beta": 3}, "ours, beta auto": {"beta": "auto"}}
 DAGS = {
     "agrum_bdeu": ("pyAgrum greedy, BDeu", "pyagrum", 60),
     "agrum_bic": ("pyAgrum greedy, BIC", "pyagrum", 60),
     "agrum_miic": ("pyAgrum MIIC", "pyagrum", 60),
-    "pgmpy_climbing": ("pgmpy hill climbing", "pgmpy", 60),
+    "pgmpy_bdeu": ("pgmpy hill climbing, BDeu", "pgmpy", 60),
+    "pgmpy_climbing": ("pgmpy hill climbing, BIC", "pgmpy", 60),
     "pgmpy_pc": ("pgmpy PC", "pgmpy", 60),
     "causallearn_pc": ("causal-learn PC", "causal-learn", 60),
-    "causallearn_grasp": ("causal-learn GRaSP", "causal-learn", 10),
+    "causallearn_grasp": ("causal-learn GRaSP", "causal-learn", 20),
 }
-TREES = {"cstrees": ("cstrees (PC)", "cstrees"), "cegpy": ("cegpy AHC", "cegpy")}
+# And the candidates that the package of the authors is given.
+TREES = {
+    "cstrees": ("cstrees (PC)", "cstrees", "pc"),
+    "cstrees_grasp": ("cstrees (GRaSP)", "cstrees", "grasp"),
+    "cegpy": ("cegpy AHC", "cegpy", ""),
+}
 LEARNERS = [*OURS, *DAGS, *TREES]
-TITLES = {name: name for name in OURS} | {n: t for n, (t, *_) in DAGS.items()} | {n: t for n, (t, _) in TREES.items()}
+TITLES = {name: name for name in OURS} | {name: title for name, (title, *_) in (DAGS | TREES).items()}
+HOMES = {name: home for name, (_, home, _) in (DAGS | TREES).items()}
 SIZES, ROWS = (5, 7, 10, 15, 20), (250, 500, 1000, 10_000)
 NETWORKS = ("asia", "cancer", "earthquake", "survey", "sachs", "child", "alarm")
 REAL = ("alarm", "sachs", "mushroom", "titanic", "coronary", "car", "lizards", "chds", "phd-articles", "monks3")
 LARGE = ("child", "alarm", "mushroom")  # many variables of several states: minutes with deep contexts and with GRaSP
+SLOW = ("ours, beta auto", "causallearn_grasp", *TREES)  # some take more than 5 s for 20 variables
 KINDS = {"cstree": "random CStrees", "network": "networks", "real": "real data sets"}
 N_TEST = 10_000
 MOVES = 5000
 # The event tree of cegpy has a leaf for every outcome, and its clustering compares all pairs of situations.
 MOST_OUTCOMES = 64
-ENVIRONMENTS = ROOT / ".venv-peers"
+
+
+def settings(task: dict[str, Any]) -> str:
+    """Return what a cell was computed with: our settings, or another program with its version."""
+    learner = task["learner"]
+    return defaults(**OURS[learner]) if learner in OURS else pinned(HOMES[learner])
+
+
+def models_of(learner: str, data: dict[str, Any], most: int) -> int:
+    """Return on how many models, samples or splits a learner is tried: fewer where it or the data are slow."""
+    return min(most, 3) if learner in SLOW or data.get("name") in LARGE else most
 
 
 # ---------------------------------------------------------------- data
@@ -108,16 +127,10 @@ def log_prob_of_dag(dag: nx.DiGraph, train: Table, test: Table, added: float) ->
 _served: dict[str, Any] = {}
 
 
-@cache
-def python_of(name: str) -> str | None:
-    """Return the Python of a peer's environment."""
-    return environment(ENVIRONMENTS, name)
-
-
-def ask(learner: str, path: Path) -> dict[str, Any]:
+def ask(learner: str, path: Path, install: bool) -> dict[str, Any]:
     """Let another program learn edges."""
     _, home, limit = DAGS[learner]
-    python = python_of(home)
+    python = python_of(home, install)
     if python is None:
         return {"error": "cannot be installed"}
     if learner not in _served:
@@ -157,13 +170,14 @@ def ours(settings: dict[str, Any], train: Table, test: Table) -> dict[str, Any]:
     return {"cpu": seconds, "dag": tree.to_dag(), "log_prob": tree.log_prob(test)}
 
 
-def tree_peer(name: str, train: Path, test: Path) -> dict[str, Any]:
+def tree_peer(name: str, train: Path, test: Path, install: bool) -> dict[str, Any]:
     """Let `cstrees` or cegpy learn a tree and say the probability of the rows held out."""
-    python = python_of(TREES[name][1])
+    _, home, candidates = TREES[name]
+    python = python_of(home, install)
     if python is None:
         return {"error": "cannot be installed"}
-    if name == "cstrees":
-        found = call(python, "peer_cstrees.py", train, test, "pc", MOVES)
+    if candidates:
+        found = call(python, "peer_cstrees.py", train, test, candidates, MOVES)
     else:
         found = call(python, "peer_cegpy.py", train, test)
     seconds = found.pop("process")
@@ -176,7 +190,7 @@ def tree_peer(name: str, train: Path, test: Path) -> dict[str, Any]:
     return found
 
 
-def cell(task: dict[str, Any]) -> dict[str, Any]:
+def cell(task: dict[str, Any], install: bool = True) -> dict[str, Any]:
     """Learn from one data set with one learner: held-out log-likelihood, structural distance, CPU seconds."""
     train, test, true_dag, truth = data_of(task)
     learner = task["learner"]
@@ -190,7 +204,7 @@ def cell(task: dict[str, Any]) -> dict[str, Any]:
             names = [f"V{j}" for j in range(train.p)]  # what every program can read
             for path, rows in zip(paths, (train, test), strict=True):
                 write_benchpress(Table(rows.codes, names, rows.states), path)
-            found = ask(learner, paths[0]) if learner in DAGS else tree_peer(learner, *paths)
+            found = ask(learner, paths[0], install) if learner in DAGS else tree_peer(learner, *paths, install)
         if "stopped" in found or "error" in found:
             return found
         back = dict(zip(names, train.variables, strict=True))
@@ -227,42 +241,54 @@ def harder(task: dict[str, Any], stopped: dict[str, Any]) -> bool:
 
 # ---------------------------------------------------------------- the page
 def main(argv: list[str] | None = None) -> None:
-    options = arguments(__doc__, argv, models=3)
-    learners = list(OURS) if options.quick else LEARNERS
+    options = arguments(__doc__, argv, models=10)
+    learners = [name for name in LEARNERS if not options.quick or name in OURS or python_of(HOMES[name], False)]
     sizes, rows = ((5,), (250,)) if options.quick else (SIZES, ROWS)
-    sets: list[dict[str, Any]] = []
-    seeds = range(SEED, SEED + options.models)
-    sets += [{"kind": "cstree", "p": p, "n": n, "seed": s} for p in sizes for n in rows for s in seeds]
-    if not options.quick:
-        sets += [
-            {"kind": "network", "name": name, "n": n, "seed": s} for name in NETWORKS for n in ROWS[2:] for s in seeds
-        ]
+    networks, samples = (("asia",), (250,)) if options.quick else (NETWORKS, ROWS[2:])
     real = ("titanic",) if options.quick else REAL  # which is built in
+    seeds = range(SEED, SEED + options.models)
+    sets: list[dict[str, Any]] = []
+    sets += [{"kind": "cstree", "p": p, "n": n, "seed": s} for p in sizes for n in rows for s in seeds]
+    sets += [{"kind": "network", "name": name, "n": n, "seed": s} for name in networks for n in samples for s in seeds]
     sets += [{"kind": "real", "name": name, "seed": s} for name in real for s in seeds]
-    sets = [data for data in sets if _there(data)]
+    missing = {("network", name) for name in networks if not _there(name, True)}
+    missing |= {("real", name) for name in real if not _there(name, False)}
+    sets = [data for data in sets if (data["kind"], data.get("name")) not in missing]
     tasks = [
         {**data, "learner": learner}
         for kind in KINDS
         for learner in learners
         for data in sets
-        if data["kind"] == kind and _suits(learner, data)
+        if data["kind"] == kind
+        and data["seed"] < SEED + models_of(learner, data, options.models)
+        and _suits(learner, data)
     ]
-    results = compute("learners", cell, tasks, options, harder)
+    results = compute("learners", partial(cell, install=not options.quick), tasks, options, harder, settings)
     found = {_name(task): result for task, result in zip(tasks, results, strict=True)}
-    publish("learners", "Other learners on the same data", _page(found, sets, learners, options), options)
+    page = Page(found, sets, learners)
+    publish("learners", "Other learners on the same data", page.text(options), options)
+    print(page.short())
 
 
 def _name(task: dict[str, Any]) -> str:
     return json.dumps(task, sort_keys=True)
 
 
-def _there(data: dict[str, Any]) -> bool:
+def _there(name: str, network: bool) -> bool:
     try:
-        data_of({**data, "n": 1}) if data["kind"] == "network" else data["kind"] == "real" and real_table(data["name"])
+        load_network(name) if network else real_table(name)
     except CslearnError as error:
         print(error)
         return False
     return True
+
+
+@cache
+def _outcomes(name: str | None, network: bool, p: int | None) -> int:
+    if name is None:
+        return 2 ** (p or 0)
+    states = load_network(name).states.values() if network else real_table(name).states
+    return math.prod(map(len, states))
 
 
 def _suits(learner: str, data: dict[str, Any]) -> bool:
@@ -273,23 +299,39 @@ def _suits(learner: str, data: dict[str, Any]) -> bool:
         return data["kind"] != "cstree"
     if learner not in TREES:
         return True
-    if learner == "cstrees":
-        return data["kind"] == "cstree" or data["name"] in ("sachs", "asia", "titanic", "coronary")
-    train = data_of(data)[0]
-    return math.prod(train.cards) <= MOST_OUTCOMES
+    if learner == "cegpy":
+        return _outcomes(data.get("name"), data["kind"] == "network", data.get("p")) <= MOST_OUTCOMES
+    return data["kind"] == "cstree" or data["name"] in ("sachs", "asia", "titanic", "coronary")
 
 
-def _page(found: dict[str, Any], sets: list[dict[str, Any]], learners: list[str], options: Any) -> str:
-    def median(learner: str, group: dict[str, Any], what: str) -> float | str:
+class Page:
+    """The results in tables."""
+
+    def __init__(self, found: dict[str, Any], sets: list[dict[str, Any]], learners: list[str]) -> None:
+        self.found, self.sets, self.learners = found, sets, learners
+        self.others = [name for name in learners if name not in OURS]
+        # What is one row: how it is called in a table of its kind, and what its data have in common.
+        self.groups: dict[str, list[tuple[list[Any], dict[str, Any]]]] = {kind: [] for kind in KINDS}
+        for data in sets:
+            group = {key: value for key, value in data.items() if key != "seed"}
+            if all(group != other for _, other in self.groups[data["kind"]]):
+                names = [data["p"], f"{data['n']:,}"] if data["kind"] == "cstree" else [data["name"]]
+                names += [f"{data['n']:,}"] if data["kind"] == "network" else []
+                self.groups[data["kind"]].append((names, group))
+
+    # -------------------------------------------------------- what was found
+    def results(self, learner: str, group: dict[str, Any]) -> dict[int, dict[str, Any]]:
+        """Return the results of a learner on some data, by seed."""
+        keys = {d["seed"]: _name({**d, "learner": learner}) for d in self.sets if group.items() <= d.items()}
+        return {
+            seed: self.found[key]
+            for seed, key in keys.items()
+            if key in self.found and self.found[key].get("stopped") != 0.0
+        }
+
+    def median(self, learner: str, group: dict[str, Any], what: str) -> float | str:
         """Return a median over models, or why there is none."""
-        here = [
-            found[key]
-            for data in sets
-            if group.items() <= data.items() and (key := _name({**data, "learner": learner})) in found
-        ]
-        if not here:
-            return math.nan
-        here = [result for result in here if result.get("stopped") != 0.0]  # not run yet
+        here = list(self.results(learner, group).values())
         if not here:
             return math.nan
         for reason, word in (("error", "failed"), ("stopped", "too long")):
@@ -302,164 +344,211 @@ def _page(found: dict[str, Any], sets: list[dict[str, Any]], learners: list[str]
             values = [result[what] for result in good if what in result]
         return float(np.median(values)) if values else math.nan
 
-    def count(learner: str, group: dict[str, Any]) -> int:
-        """Return how many models were tried."""
-        keys = [_name({**data, "learner": learner}) for data in sets if group.items() <= data.items()]
-        return sum(found.get(key, {}).get("stopped", 1.0) != 0.0 for key in keys if key in found)
+    def ahead(self, learner: str, group: dict[str, Any], of: str = "ours") -> tuple[float, float, int]:
+        """Return how much more log-likelihood a row held out has than with another learner, over the same models.
 
-    def body(groups: list[tuple[list[Any], dict[str, Any]]], what: str, digits: int, largest: bool) -> list[list[Any]]:
+        The mean difference, its standard error, and the number of models.
+        """
+        theirs, ours = self.results(learner, group), self.results(of, group)
+        pairs = [(theirs[seed].get("held out"), ours[seed].get("held out")) for seed in theirs if seed in ours]
+        differences = [a - b for a, b in pairs if a is not None and b is not None]
+        n = len(differences)
+        if not n:
+            return -math.inf, math.nan, 0
+        error = float(np.std(differences, ddof=1) / math.sqrt(n)) if n > 1 else math.nan
+        return float(np.mean(differences)), error, n
+
+    def best_other(self, group: dict[str, Any]) -> str | None:
+        """Return the other learner that is furthest ahead of our default, or least behind."""
+        tried = [name for name in self.others if self.ahead(name, group)[2]]
+        return max(tried, key=lambda name: self.ahead(name, group)[0], default=None)
+
+    def place(self, group: dict[str, Any]) -> str:
+        """Return the place of our default among all learners, by the mean difference over the same models."""
+        tried = [name for name in self.learners if name != "ours" and self.ahead(name, group)[2]]
+        before = sum(self.ahead(name, group)[0] > 0 for name in tried)
+        return f"{before + 1} of {len(tried) + 1}"
+
+    # -------------------------------------------------------- tables
+    def body(self, groups: list[tuple[list[Any], dict[str, Any]]], what: str, digits: int) -> list[list[Any]]:
+        """Return rows of medians; bold is the best of those over the most models."""
         rows = []
         for names, group in groups:
-            values = [median(learner, group, what) for learner in learners]
-            tried = [count(learner, group) for learner in learners]
-            # The median of fewer models is of others than the rest: it is shown, but not compared.
+            values = [self.median(learner, group, what) for learner in self.learners]
+            tried = [len(self.results(learner, group)) for learner in self.learners]
+            full = [n == max(tried) for n in tried]
             finite = [
-                v
-                for v, n in zip(values, tried, strict=True)
-                if not isinstance(v, str) and not math.isnan(v) and n == max(tried)
+                v for v, whole in zip(values, full, strict=True) if whole and isinstance(v, float) and not math.isnan(v)
             ]
-            best = (max if largest else min)(finite) if finite else None
+            best = (max if what == "held out" else min)(finite, default=None)
             shown = []
-            for v, n in zip(values, tried, strict=True):
+            for v, whole in zip(values, full, strict=True):
                 text = v if isinstance(v, str) else number(v, digits)
-                same = n == max(tried) and best is not None and text == number(best, digits)
+                same = whole and best is not None and text == number(best, digits)
                 shown.append(f"**{text}**" if same and what != "cpu" else text)
             rows.append([*names, *shown])
         return rows
 
-    groups: dict[str, list[tuple[list[Any], dict[str, Any]]]] = {"cstree": [], "network": [], "real": []}
-    for data in sets:
-        group = {key: value for key, value in data.items() if key != "seed"}
-        if all(group != other for _, other in groups[data["kind"]]):
-            names = [data["p"], f"{data['n']:,}"] if data["kind"] == "cstree" else [data["name"]]
-            names += [f"{data['n']:,}"] if data["kind"] == "network" else []
-            groups[data["kind"]].append((names, group))
-    titles = [TITLES[learner] for learner in learners]
-    heads = {"cstree": ["p", "n"], "network": ["network", "n"], "real": ["data"]}
-    versions = []
-    for home in sorted({h for _, h, _ in DAGS.values()} | {h for _, h in TREES.values()}):
-        python = None if options.quick else python_of(home)
-        versions.append(f"{home} {installed(python, home)}" if python else f"{home} (not installed)")
-    text = [
-        f"Medians over random models, samples or splits: {_how_many(found)}. Bold is best. *Ours* are the"
-        " defaults of `CStreeLearner`, with *beta 3* stages have up to three context variables, with *beta auto*"
-        " up to four where the data ask for them."
-        f" The others: {', '.join(versions)}. They learn a graph from the rows; the graph's parameters are relative"
-        " frequencies with 1 or 0.1 added to each cell, whichever predicts the rows held out better, which is to their"
-        " advantage. `cstrees` (candidates from PC, 5,000 moves) and cegpy (agglomerative clustering of stages in the"
-        " order of the columns, which for random CStrees need not be the true one) estimate their own. A graph with"
-        " undirected edges is completed to a DAG. A learner is given up after 60 CPU seconds (GRaSP 10 or 20, `cstrees`"
-        " and cegpy 300 seconds), as are larger data of the same kind; empty cells were not tried.",
-        "## Random CStrees",
-        f"The gap to the truth in mean log-likelihood of {N_TEST:,} rows held out, in nats: an estimate of"
-        " D(true ‖ learned). Smaller is better.",
-        table([*heads["cstree"], *titles], body(groups["cstree"], "gap", 4, False)),
-    ]
-    if groups["network"]:
-        text += [
-            "## Bayesian networks",
-            "The same gap, for rows drawn from networks of the bnlearn repository. These have no context-specific"
-            " structure but what their tables happen to have.",
-            table([*heads["network"], *titles], body(groups["network"], "gap", 4, False)),
-        ]
-    text += [
-        "## Real data",
-        "Mean log-likelihood of 30 % of the rows, held out, in nats; larger is better. Rows with missing cells are left"
-        " out; Sachs' measurements are cut at the medians.",
-        table([*heads["real"], *titles], body(groups["real"], "held out", 3, True)),
-        "## Structure",
-        "Structural Hamming distance between the CPDAGs of the learned and the true graph. For ALARM's and Sachs' real"
-        " data the graph is the one that is agreed on.",
-    ]
-    with_graph = [
-        *(([f"CStree, p = {names[0]}", names[1]], group) for names, group in groups["cstree"]),
-        *(([f"network {names[0]}", names[1]], group) for names, group in groups["network"]),
-        *(([f"{names[0]} (real)", ""], group) for names, group in groups["real"] if names[0] in ("alarm", "sachs")),
-    ]
-    graphs = [group for _, group in with_graph]
-    others = [([*names, ""], group) for names, group in groups["real"] if group not in graphs]
-    text += [
-        table(["data", "n", *titles], body(with_graph, "shd", 0, False)),
-        "## CPU seconds",
-        "Of learning alone, without loading the program and reading the data, one thread.",
-        table(
-            ["data", "n", *titles],
-            body([*with_graph, *others], "cpu", 2, False),
-        ),
-        "## Where ours is not best",
-        *_losses(groups, learners, found, sets),
-    ]
-    return "\n\n".join(text)
+    def label(self, kind: str, names: list[Any]) -> str:
+        """Return what a row is called where all kinds are in one table."""
+        prefix = {"cstree": "random CStree, p = ", "network": "network ", "real": ""}[kind]
+        return prefix + ", n = ".join(map(str, names))
 
+    def short(self) -> str:
+        """Return a table with one row for all data: ours, and the best of the others."""
+        rows = []
+        for kind, groups in self.groups.items():
+            what, digits = ("held out", 3) if kind == "real" else ("gap", 4)
+            for names, group in groups:
+                mine = [self.median(name, group, what) for name in ("ours", "ours, beta 3")]
+                row = [self.label(kind, names), *(v if isinstance(v, str) else number(v, digits) for v in mine)]
+                best = self.best_other(group)
+                if best is None:
+                    rows.append([*row, "", "", "", ""])
+                    continue
+                value = self.median(best, group, what)
+                behind, error, n = self.ahead(best, group)
+                shown = value if isinstance(value, str) else number(value, digits)
+                rows.append([*row, shown, TITLES[best], _with_error(-behind, error), n])
+        heads = ["data", "ours", "ours, beta 3", "best other", "which", "ours ahead by (nats a row)", "models"]
+        return table(heads, rows)
 
-def _how_many(found: dict[str, Any]) -> str:
-    """Say how many models, samples or splits there are for each kind of data, and where there are fewer."""
-    counts: dict[str, dict[str, set[int]]] = {kind: {} for kind in KINDS}
-    for key, result in found.items():
-        task = json.loads(key)
-        if result.get("stopped") != 0.0:
-            counts[task["kind"]].setdefault(task["learner"], set()).add(task["seed"])
-    told = []
-    for kind, seen in counts.items():
-        most = max((len(seeds) for seeds in seen.values()), default=0)
-        fewer = [f"{TITLES[learner]} {len(seeds)}" for learner, seeds in seen.items() if len(seeds) < most]
-        if most:
-            told.append(f"{most} for {KINDS[kind]}" + (f" (but {', '.join(fewer)})" if fewer else ""))
-    return ", ".join(told)
-
-
-def _losses(groups: Any, learners: list[str], found: dict[str, Any], sets: list[dict[str, Any]]) -> list[str]:
-    """Say where another learner predicts better than our default, and by how much: medians over the same models."""
-    rows: list[list[Any]] = []
-    told = []
-    others = [learner for learner in learners if learner not in OURS]
-    if not others:
-        return ["No other learner was run."]
-
-    def ahead(learner: str, group: dict[str, Any], of: str) -> tuple[float, int]:
-        """Return the median difference in held-out log-likelihood, and over how many models."""
-        pairs = [
-            [found.get(_name({**data, "learner": name}), {}).get("held out") for name in (learner, of)]
-            for data in sets
-            if group.items() <= data.items()
-        ]
-        differences = [theirs - ours for theirs, ours in pairs if theirs is not None and ours is not None]
-        return (float(np.median(differences)), len(differences)) if differences else (-math.inf, 0)
-
-    for kind, name in KINDS.items():
-        worse = 0
-        for names, group in groups[kind]:
-            best = max(others, key=lambda learner: ahead(learner, group, "ours")[0])
-            lost, n = ahead(best, group, "ours")
-            if lost > 0:
+    def losses(self) -> list[str]:
+        """Say where another learner predicts better than our default, by how much, and what was measured of it."""
+        if not self.others:
+            return ["No other learner was run."]
+        rows: list[list[Any]] = []
+        told = []
+        clear = 0
+        for kind, groups in self.groups.items():
+            worse = 0
+            for names, group in groups:
+                best = self.best_other(group)
+                lost, error, n = self.ahead(best, group) if best else (-math.inf, math.nan, 0)
+                if best is None or lost <= 0:
+                    continue
                 worse += 1
-                label = ("CStree, p = " if kind == "cstree" else "") + ", n = ".join(map(str, names))
-                deeper = [ahead(best, group, own)[0] for own in OURS if own != "ours"]
-                behind = ["not tried" if math.isinf(d) else number(d) if d > 0 else "not behind" for d in deeper]
-                rows.append([label, TITLES[best], n, number(lost), *behind])
-        told.append(f"{worse} of {len(groups[kind])} {name}")
-    listed = [
-        f"Another learner has the larger held-out log-likelihood, in the median over the same models, for"
-        f" {', '.join(told)}:",
-        table(["data", "best other", "models", "ours behind by (nats a row)", "beta 3", "beta auto"], rows),
-        WHY,
-    ]
-    return listed if rows else listed[:1]
+                clear += lost > 2 * error
+                deeper = [self.ahead(best, group, own) for own in OURS if own != "ours"]
+                shown = [_with_error(d, e) if k else "not tried" for d, e, k in deeper]
+                reason = self.reason(best, group)
+                place = self.place(group)
+                rows.append([self.label(kind, names), TITLES[best], n, _with_error(lost, error), *shown, place, reason])
+            told.append(f"{worse} of {len(groups)} {KINDS[kind]}")
+        first = (
+            "Another learner has the larger mean log-likelihood of rows held out, over the models that both were run"
+            f" on, for {', '.join(told)}; in {clear} of these by more than two standard errors. The best of"
+            f" {len(self.others)} others is picked after the fact, with its pseudo-count, so a part of these is chance"
+            " even then. Differences are means with their standard errors, in nats a row; *place* is that of our"
+            " default among all learners, by these differences."
+        )
+        heads = ["data", "best other", "models", "ours behind by", "beta 3 behind by", "beta auto behind by", "place"]
+        return [first, table([*heads, "what was measured"], rows)] if rows else [first]
+
+    def reason(self, best: str, group: dict[str, Any]) -> str:
+        """Say what the measurements tell of a difference, and no more."""
+        lost, error, n = self.ahead(best, group)
+        if n < 2:
+            return "one model only"
+        if lost <= 2 * error:
+            return "within two standard errors"
+        told = []
+        for own in OURS:
+            behind, spread, k = self.ahead(best, group, own)
+            if own != "ours" and k and behind <= max(0.0, 2 * (0.0 if math.isnan(spread) else spread)):
+                told.append(f"{own.removeprefix('ours, ')} is {'ahead' if behind < 0 else 'not clearly behind'}")
+        edges = [self.median(name, group, "edges") for name in ("ours", best)]
+        if told:
+            told.insert(0, "deeper contexts help")
+        else:
+            told.append("deeper contexts do not make up for it")
+        if all(isinstance(e, float) and not math.isnan(e) for e in edges):
+            told.append(f"ours has {edges[0]:.0f} edges, the other {edges[1]:.0f}")
+        return "; ".join(told)
+
+    def text(self, options: Any) -> str:
+        """Return the page."""
+        titles = [TITLES[learner] for learner in self.learners]
+        versions = sorted({pinned(HOMES[name]) for name in self.others})
+        limits = sorted({limit for _, _, limit in DAGS.values()})
+        text = [
+            f"Medians over random models, samples or splits: {self.how_many()}. *Ours* are the defaults of"
+            " `CStreeLearner`, with *beta 3* stages have up to three context variables, with *beta auto* up to four"
+            f" where the data ask for them. The others: {', '.join(versions) or 'none'}. They learn a graph from the"
+            " rows; the graph's parameters are relative frequencies with 1 or 0.1 added to each cell, whichever"
+            " predicts the rows held out better, which is to their advantage. `cstrees` (candidates from PC or GRaSP,"
+            f" {MOVES:,} moves) and cegpy (agglomerative clustering of stages in the order of the columns, which for"
+            " random CStrees need not be the true one) estimate their own. A graph with undirected edges is completed"
+            " to a DAG. A"
+            f" learner is given up after {limits[-1]} CPU seconds (GRaSP {limits[0]}, `cstrees` and cegpy {LIMIT:.0f}"
+            " seconds of the clock), as are larger data of the same kind; empty cells were not tried.",
+            "Bold is the best median of those learners that were run on the most models. That is not the comparison of"
+            " the last table, which is between two learners over the models that both were run on, in means: a learner"
+            " of fewer models may be best there and not bold, and the other way round.",
+            "## Ours and the best other",
+            "All data in short: the gap to the truth for random CStrees and networks (smaller is better), the"
+            " log-likelihood for real data (larger is better). *Ours ahead by* is the mean difference in log-likelihood"
+            " over the same models, with its standard error.",
+            self.short(),
+            "## Random CStrees",
+            f"The gap to the truth in mean log-likelihood of {N_TEST:,} rows held out, in nats: an estimate of"
+            " D(true ‖ learned). Smaller is better. The divergence itself is never negative; a negative estimate is"
+            " chance, that of the rows held out.",
+            table(["p", "n", *titles], self.body(self.groups["cstree"], "gap", 4)),
+        ]
+        if self.groups["network"]:
+            text += [
+                "## Bayesian networks",
+                "The same gap, for rows drawn from networks of the bnlearn repository. These have no context-specific"
+                " structure but what their tables happen to have.",
+                table(["network", "n", *titles], self.body(self.groups["network"], "gap", 4)),
+            ]
+        with_graph = [
+            *(([f"CStree, p = {names[0]}", names[1]], group) for names, group in self.groups["cstree"]),
+            *(([f"network {names[0]}", names[1]], group) for names, group in self.groups["network"]),
+            *(([f"{names[0]} (real)", ""], g) for names, g in self.groups["real"] if names[0] in ("alarm", "sachs")),
+        ]
+        graphs = [group for _, group in with_graph]
+        others = [([*names, ""], group) for names, group in self.groups["real"] if group not in graphs]
+        text += [
+            "## Real data",
+            "Mean log-likelihood of 30 % of the rows, held out, in nats; larger is better. Rows with missing cells are"
+            " left out; Sachs' measurements are cut at the medians.",
+            table(["data", *titles], self.body(self.groups["real"], "held out", 3)),
+            "## Structure",
+            "Structural Hamming distance between the CPDAGs of the learned and the true graph. For ALARM's and Sachs'"
+            " real data the graph is the one that is agreed on.",
+            table(["data", "n", *titles], self.body(with_graph, "shd", 0)),
+            "## CPU seconds",
+            "Of learning alone, without loading the program and reading the data, one thread.",
+            table(["data", "n", *titles], self.body([*with_graph, *others], "cpu", 2)),
+            "## Where ours is not best",
+            *self.losses(),
+        ]
+        return "\n\n".join(text)
+
+    def how_many(self) -> str:
+        """Say how many models, samples or splits there are for each kind of data, and where there are fewer."""
+        told = []
+        for kind, groups in self.groups.items():
+            seen = {name: [n for _, group in groups if (n := len(self.results(name, group)))] for name in self.learners}
+            most = max((max(counts) for counts in seen.values() if counts), default=0)
+            if not most:
+                continue
+            fewer = {name: min(counts) for name, counts in seen.items() if counts and max(counts) < most}
+            listed = [f"{TITLES[name]} {n}" for name, n in fewer.items()]
+            large = [
+                names[0]
+                for names, group in groups
+                if 0 < max(len(self.results(name, group)) for name in self.learners) < most
+            ]
+            listed += [f"{name} 3" for name in dict.fromkeys(large)]
+            told.append(f"{most} for {KINDS[kind]}" + (f" (but {', '.join(listed)})" if listed else ""))
+        return ", ".join(told)
 
 
-WHY = """\
-Some of these are chance: the best of nine others is picked after the fact, with its pseudo-count, and where the rows
-held out are few, as in the small real sets, a difference of a hundredth may be noise. Others have a reason:
-
-- **More than two parents.** ALARM, Sachs' network and Mushroom have variables that depend on three or more others at
-  once, and a stage of the default has at most two context variables. With many rows a Bayesian network that splits on
-  all of them predicts better, until ours may have as many too.
-- **Few variables.** With five of them all learners are within a few thousandths of each other, and which is first
-  changes from one random model to the next.
-- **Rules.** The class of monks3 follows from three other variables without noise. Contexts of two cannot tell that,
-  contexts of three can, and *beta auto* finds that they are needed.
-- **Edges.** A stage that differs in one context only is an edge. On small networks with nearly independent variables
-  (asia, earthquake) ours has edges more than the truth, with hardly any effect on what it predicts."""
+def _with_error(value: float, error: float) -> str:
+    return number(value) + ("" if math.isnan(error) else f" ± {number(error)}")
 
 
 if __name__ == "__main__":

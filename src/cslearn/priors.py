@@ -13,18 +13,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import combinations
 from math import comb, fsum, inf, log, prod
 from typing import ClassVar, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cslearn._numerics import log_sum_exp
 from cslearn.errors import InputError
-from cslearn.stagings import Context, Staging
+from cslearn.stagings import Staging
 from cslearn.stagings.every import all_weights, is_binary_three, log_sum_of_binary_others
-from cslearn.stagings.level import LevelWeights, Splits, inclusion_exclusion
+from cslearn.stagings.level import LevelWeights, Splits, inclusion_exclusion, log_sum_of_kinds, log_trees
 
 __all__ = [
     "ADAPTIVE",
@@ -82,32 +80,12 @@ class Prior(ABC):
         """
         if staging.bound > beta:
             return -inf
-        cards, splits = staging.cards, self.splits(m, beta)
+        cards = staging.cards
+        sizes = [(len(context), prod(cards[v] for v in context)) for context in staging]
+        stages = fsum(self._log_stage(m, t, beta) + self.log_share(m, t) / size for t, size in sizes)
         if stagings == "all" and beta > 2:
-            sizes = [(len(context), prod(cards[v] for v in context)) for context in staging]
-            return fsum(self._log_stage(m, t, beta) + self.log_share(m, t) / size for t, size in sizes)
-        by_staging = any(weight < 0 for row in splits for weight in row)
-
-        def below(contexts: list[Context], fixed: frozenset[object]) -> float:
-            t = len(fixed)
-            if len(contexts) == 1 and len(contexts[0]) == t:
-                share = self.log_share(m, t) / prod(cards[v] for v in fixed)
-                return share + (self.log_stop(m, t, beta) if t < beta else 0.0)
-            common = [v for v in contexts[0] if v not in fixed and all(v in context for context in contexts)]
-            terms = []
-            for r in range(1, 1 + (min(1, len(common)) if by_staging else len(common))):
-                for chosen in combinations(common, r):
-                    parts: dict[tuple[object, ...], list[Context]] = {}
-                    for context in contexts:
-                        parts.setdefault(tuple(context[v] for v in chosen), []).append(context)
-                    weight = splits[t][r - 1]
-                    if weight > 0:
-                        terms.append(log(weight) + sum(below(part, fixed.union(chosen)) for part in parts.values()))
-                    if by_staging:
-                        return terms[0]
-            return log_sum_exp(terms)
-
-        return below(list(staging), frozenset())
+            return stages
+        return stages + log_trees(self.splits(m, beta), [tuple(context.items()) for context in staging])
 
     def _log_stage(self, m: int, t: int, beta: int) -> float:
         return self.log_stop(m, t, beta) if t < min(beta, m) else 0.0
@@ -148,12 +126,16 @@ class Prior(ABC):
 @lru_cache(maxsize=100_000)
 def _log_normaliser(prior: Prior, cards: tuple[int, ...], beta: int, stagings: StagingKind) -> float:
     m, sizes = len(cards), np.array(cards, dtype=np.intp)
-    if stagings == "tree" or min(beta, m) <= 2:
-        return prior.level_weights(sizes, beta).log_sum()
-    if is_binary_three(cards, beta):
+    if stagings == "tree" or min(beta, m) <= 2 or is_binary_three(cards, beta):
+        trees = log_sum_of_kinds(
+            cards,
+            lambda t, size: prior._log_stage(m, t, beta) + prior.log_share(m, t) / size,
+            prior.splits(m, beta),
+        )
+        if stagings == "tree" or min(beta, m) <= 2:
+            return trees
         two = prior._log_stage(m, 2, beta) + prior.log_share(m, 2) / 4
-        others = log_sum_of_binary_others(m, two, prior.log_share(m, 3) / 8)
-        return float(np.logaddexp(prior.level_weights(sizes, beta).log_sum(), others))
+        return float(np.logaddexp(trees, log_sum_of_binary_others(m, two, prior.log_share(m, 3) / 8)))
     return all_weights(sizes, prior.stage_weights(sizes, beta)).log_sum()
 
 

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import combinations, product
-from math import comb, inf, prod
+from math import comb, inf, log, prod
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from cslearn._numerics import n_threads
 from cslearn.scores import Scores
 from cslearn.stagings.every import AllWeights, binary_others, is_binary_three
-from cslearn.stagings.level import LevelWeights, full_split_weight
+from cslearn.stagings.level import LevelWeights, full_split_weight, line_gain, root_weight
 
 __all__ = ["SubsetScores", "memory_of_subsets"]
 
@@ -76,7 +76,11 @@ class SubsetScores:
 
     @cached_property
     def best(self) -> tuple[Floats, ...]:
-        """For each variable the log joint score of the best staging of every level."""
+        """For each variable the log joint score of the best staging of every level.
+
+        Beyond three context variables, with a prior that weighs trees, it is a lower bound:
+        see :mod:`cslearn.stagings.level`.
+        """
         return self._by_target(lambda work: work.maxima() - work.normaliser())
 
     def _by_target(self, function: Callable[[_Work], Floats]) -> tuple[Floats, ...]:
@@ -154,7 +158,7 @@ class _Work:
         shape, scores, constants = self.arrays
         table = np.empty(_table_size(shape))
         full = self._full_splits()
-        maxima_of_subsets(shape, self._weights(self.n), full, scores, constants, table)
+        maxima_of_subsets(shape, self._weights(self.n), full, self._pairs(), scores, constants, table)
         return table[: 1 << self.n].copy()
 
     def _weights(self, m: int) -> Any:
@@ -189,6 +193,24 @@ class _Work:
                         of_set = tuple(sorted(self.cards[k] for k in members))
                         weights[m, t, s] = 0.0 if by_staging else full_split_weight(splits, t, of_set)
         return weights
+
+    def _pairs(self) -> Any:
+        """Return the weights of trees for stagings with two variables in all stages; none where they are not needed."""
+        from cslearn._kernels.subsets import Pairs
+
+        n, cards = self.n, np.array(self.cards, dtype=np.int64)
+        d = int(cards.max(initial=1)) + 1
+        splits = [self.scores.prior.splits(self.scores.n_counted(self.i, m), self.beta) for m in range(n + 1)]
+        if self.beta != 3 or any(weight < 0 for row in splits[n] for weight in row):
+            return Pairs(cards, np.zeros((0, d)), np.zeros(0), np.zeros((0, d, d)))
+        first, both, gain = np.zeros((n + 1, d)), np.full(n + 1, -inf), np.zeros((n + 1, d, d))
+        kinds = sorted(set(self.cards))
+        for m in range(3, n + 1):
+            both[m] = log(splits[m][0][1]) if splits[m][0][1] > 0 else -inf
+            for own in kinds:
+                first[m, own] = root_weight(splits[m], own)
+                gain[m, own, kinds] = [line_gain(splits[m], own, other) for other in kinds]
+        return Pairs(cards, first, both, gain)
 
     def normaliser(self) -> Floats:
         """Return the prior's log normaliser for all subsets."""

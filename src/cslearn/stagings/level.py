@@ -13,14 +13,17 @@ stages are the full splits on ``R``, with anything below. Where all ``a`` are po
 which a whole set of variables may be split on at once, and a staging has the sum of the weights of its trees.
 
 Cost and memory are O((m d)^(beta - 1) m) for m variables of cardinality d, where a list of the stagings for two context
-variables already has O(m^(d + 1)) entries. Subtraction loses nothing: what is subtracted is contained at least twice in
-what it is subtracted from.
+variables already has O(m^(d + 1)) entries. Subtraction loses little: what is added and what is subtracted hold the
+weight of each staging together at most ``2^beta - 1`` times.
 
-With a maximum in place of the sums the same recursion finds the best staging. A full split on ``R`` is then given the
-sum of the weights of all the ways in which splits on subsets of ``R`` build it. That is the weight of the staging for
-two context variables, and for any number of them where weights belong to stagings. Where weights belong to trees and
-stages have three context variables or more, trees that differ at two nested places are not added up, so that the
-staging found may lack a factor of the order of the number of its trees.
+With a maximum in place of the sums the same recursion finds the best staging where weights belong to stagings. Where
+they belong to trees a staging has the sum over its trees, which the recursion does not see: a full split on ``R`` is
+therefore given the sum of the weights of all the ways in which splits on subsets of ``R`` build it. That is exact for
+two context variables. For three, stagings with exactly two variables in all of their stages are gone through besides
+(:mod:`cslearn._kernels.pairs`), and the maximum is exact again, as long as of any two variables one has at most ten
+states. For four and more, trees that differ at two nested places are not added up in the comparison: the staging found
+is a good one, but another may be better, by a factor of the order of the number of its trees. Its weight is returned as
+it is, with all its trees.
 """
 
 from __future__ import annotations
@@ -28,8 +31,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
-from itertools import combinations
-from math import factorial, inf, log, prod
+from itertools import combinations, product
+from math import comb, exp, factorial, inf, log, log1p, prod
 from typing import Any
 
 import numpy as np
@@ -47,6 +50,10 @@ __all__ = [
     "from_generating_function",
     "full_split_weight",
     "inclusion_exclusion",
+    "line_gain",
+    "log_sum_of_kinds",
+    "log_trees",
+    "root_weight",
     "two_variable_contexts",
 ]
 
@@ -164,7 +171,9 @@ class LevelWeights:
     def maximum(self, tolerance: float = TIE_TOLERANCE) -> tuple[float, list[Pairs]]:
         """Return the largest log-weight of a staging, and that staging as a list of contexts.
 
-        Of tied stagings the one with the fewest stages is taken, then the one whose root and splits come first.
+        Of tied stagings the one with the fewest stages is taken, then the one whose root and splits come first. Where
+        weights belong to trees and the context bound is beyond three it is the weight of a staging that others may
+        surpass, by a factor of the order of the number of its trees.
         """
         if not self.beta or not self.size:
             return float(self.stages[0]), [()]
@@ -198,7 +207,66 @@ class LevelWeights:
             variables = np.unravel_index(pick, (self.size,) * r)
             return [c for pairs in self._outcomes(tuple(map(int, variables))) for c in contexts(prefix + pairs)]
 
-        return float(values[0]), contexts(())
+        best = float(values[0])
+        if self._by_staging or self.beta < 3 or self.size < 3 or best == -inf:
+            return best, contexts(())
+        if self.beta > 3:
+            found = contexts(())
+            return self._log_stages(found) + log_trees(self.splits, found), found
+        value, splits = self._best_over_pairs(values[2], best + tolerance * max(1.0, abs(best)))
+        if value == -inf:
+            return best, contexts(())
+        whole: list[Pairs] = []
+        for pair, j in splits:
+            whole += contexts(pair) if j < 0 else [pair + outcome for outcome in self._outcomes((j,))]
+        return value, whole
+
+    def _best_over_pairs(self, cells: Floats, least: float) -> tuple[float, list[tuple[Pairs, int]]]:
+        """Return the best staging with two variables in all stages, if it is above `least`; the context bound is three.
+
+        It is given by what becomes of each outcome of the two: a split on a variable, or (-1) what is best by itself.
+        """
+        from cslearn._kernels.pairs import best_pair
+
+        assert self.deepest is not None
+        splits, best = self.splits, least
+        both = log(splits[0][1]) if splits[0][1] > 0 else -inf
+        found: list[tuple[Pairs, int]] = []
+        for k, other in combinations(range(self.size), 2):
+            others = np.array([j for j in range(self.size) if j not in (k, other)], dtype=np.intp)
+            rows, columns = int(self.cards[k]), int(self.cards[other])
+            sizes = self.cards[others].tolist()
+            choice = np.full((rows, columns), -1, dtype=np.int64)
+            value = best_pair(
+                np.ascontiguousarray(cells[k, :rows, other, :columns]),
+                np.ascontiguousarray(self.deepest[k, :rows, other, :columns][..., others] + log(splits[2][0])),
+                np.array([line_gain(splits, columns, d) for d in sizes]),
+                np.array([line_gain(splits, rows, d) for d in sizes]),
+                both,
+                root_weight(splits, rows),
+                root_weight(splits, columns),
+                best,
+                choice,
+            )
+            if value > best:
+                best = value
+                found = [
+                    (((k, x), (other, y)), int(others[choice[x, y]]) if choice[x, y] >= 0 else -1)
+                    for x, y in np.ndindex(rows, columns)
+                ]
+        return (best, found) if found else (-inf, [])
+
+    def _log_stages(self, contexts: Sequence[Pairs]) -> float:
+        """Return the sum of the log-weights of stages; those that reach the bound stand beside their likes."""
+        assert self.deepest is not None
+        total = 0.0
+        for context in contexts:
+            at = tuple(number for pair in context for number in pair)
+            if len(context) < self.beta:
+                total += float(self.stages[len(context)][at])
+            elif context[-1][1] == 0:
+                total += float(self.deepest[at[:-1]])
+        return total
 
     def _options(self, t: int, r: int, values: Floats, counts: Ints) -> tuple[Floats, Ints]:
         """Return the values and numbers of stages of the splits on `r` variables, with these along the last axis."""
@@ -434,6 +502,91 @@ def full_split_weight(splits: Splits, t: int, cards: tuple[int, ...]) -> float:
                 below = prod(cards[k] for k in first) * full_split_weight(splits, t + r, rest)
                 terms.append(log(weight) + below)
     return log_sum_exp(terms)
+
+
+def root_weight(splits: Splits, d: int) -> float:
+    """Return the log-weight of a root of `d` states, below each of which there is a split on one more variable."""
+    return log(splits[0][0]) + d * log(splits[1][0])
+
+
+def line_gain(splits: Splits, d: int, other: int) -> float:
+    """Return what `d` cells below a root gain if all are split on the same variable of `other` states.
+
+    It is the log of the weights of all trees of the full split on both, over that of the tree that splits the cells one
+    by one; see :mod:`cslearn._kernels.pairs`.
+    """
+    whole = full_split_weight(splits, 1, tuple(sorted((d, other))))
+    return whole - log(splits[1][0]) - d * log(splits[2][0])
+
+
+def log_trees(splits: Splits, contexts: Sequence[Pairs], t: int = 0) -> float:
+    """Return the log of the sum, over the trees that draw a staging, of the product of the weights of their splits.
+
+    It is that of the staging, without the weights of its stages, if weights belong to stagings. The contexts may hold
+    anything hashable in place of positions and states, in any order, and `t` variables more than they say.
+    """
+    if len(contexts) == 1 and not contexts[0]:
+        return 0.0
+    common = sorted(set.intersection(*({k for k, _ in context} for context in contexts)), key=str)
+    by_staging = any(weight < 0 for row in splits for weight in row)
+    if not common:
+        return -inf
+    terms = []
+    for r in range(1, 1 + (1 if by_staging else len(common))):
+        for chosen in combinations(common, r):
+            parts: dict[tuple[Any, ...], list[Pairs]] = {}
+            for context in contexts:
+                states = dict(context)
+                rest = tuple(pair for pair in context if pair[0] not in chosen)
+                parts.setdefault(tuple(states[k] for k in chosen), []).append(rest)
+            weight = splits[t][r - 1]
+            if weight > 0:
+                terms.append(log(weight) + sum(log_trees(splits, part, t + r) for part in parts.values()))
+            if by_staging:
+                return terms[0]
+    return log_sum_exp(terms)
+
+
+def log_sum_of_kinds(cards: Sequence[int], log_stage: Callable[[int, int], float], splits: Splits) -> float:
+    """Return the log of the sum over the stagings of a level if weights depend on numbers of variables and states only.
+
+    Parameters
+    ----------
+    cards : sequence of int
+        Cardinalities of the variables, each at least 2.
+    log_stage : callable
+        The log-weight of a stage, given the number of its context variables and the product of their cardinalities.
+    splits : Splits
+
+    Notes
+    -----
+    It is the recursion for :class:`LevelWeights`, with contexts told apart by how many variables of each cardinality
+    they hold: there are few of these, whatever the number of variables.
+    """
+    kinds = sorted(set(cards))
+    numbers = [list(cards).count(d) for d in kinds]
+    beta = len(splits)
+
+    @cache
+    def below(held: tuple[int, ...]) -> float:
+        t = sum(held)
+        positive = [log_stage(t, prod(d**u for d, u in zip(kinds, held, strict=True)))]
+        negative: list[float] = []
+        left = [n - u for n, u in zip(numbers, held, strict=True)]
+        for chosen in product(*(range(min(n, beta - t) + 1) for n in left)):
+            r = sum(chosen)
+            if not 0 < r <= beta - t or not splits[t][r - 1]:
+                continue
+            ways = prod(comb(n, c) for n, c in zip(left, chosen, strict=True))
+            outcomes = prod(d**c for d, c in zip(kinds, chosen, strict=True))
+            term = log(ways * abs(splits[t][r - 1])) + outcomes * below(
+                tuple(u + c for u, c in zip(held, chosen, strict=True))
+            )
+            (positive if splits[t][r - 1] > 0 else negative).append(term)
+        total = log_sum_exp(positive)
+        return total + log1p(-exp(log_sum_exp(negative) - total)) if negative else total
+
+    return below((0,) * len(kinds))
 
 
 def draw_uniform(cards: Sequence[int], beta: int, rng: np.random.Generator) -> list[Pairs]:

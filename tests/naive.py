@@ -4,6 +4,7 @@ A context is a dict from a variable's position to a state; a staging is a list o
 cardinalities; data are lists of rows of integer codes.
 """
 
+from fractions import Fraction
 from itertools import combinations, permutations, product
 from math import comb, exp, inf, lgamma, log, prod
 
@@ -29,6 +30,15 @@ def agrees(outcome, context):
 def is_staging(cards, contexts):
     """Whether every outcome agrees with exactly one of the contexts."""
     return all(sum(agrees(outcome, c) for c in contexts) == 1 for outcome in outcomes(cards))
+
+
+def fault(cards, contexts):
+    """What keeps contexts from being a staging, found by comparing all pairs: "overlap", "hole" or nothing."""
+    for one, other in combinations(contexts, 2):
+        if all(other.get(v, s) == s for v, s in one.items()):
+            return "overlap"
+    covered = sum(Fraction(1, prod(cards[v] for v in context)) for context in contexts)
+    return "hole" if covered < 1 else None
 
 
 def stagings_by_subsets(cards, beta):

@@ -1,5 +1,7 @@
 """Contexts, stages, stagings: values, counts, lists, weighted sums, maxima and draws."""
 
+import random
+import re
 from collections import Counter
 from itertools import islice
 from math import exp, inf, isclose, log, prod
@@ -16,6 +18,9 @@ from cslearn.errors import InputError, LimitError
 from cslearn.stagings import Context, Staging
 
 SMALL_CARDS = st.lists(st.integers(2, 4), min_size=0, max_size=4).filter(lambda cards: prod(cards) <= 36)
+
+
+NAMED = re.compile(r"outcomes? .*?with (.*?)(?: are both|$)")
 
 
 def keys(listing):
@@ -82,6 +87,76 @@ def test_a_set_of_contexts_is_a_staging_exactly_when_it_partitions_the_level(car
     else:
         with pytest.raises(InputError):
             Staging(cards, chosen)
+
+
+ODD = [{0: 0, 1: 0, 2: 0}, {0: 1, 1: 1, 2: 1}, {0: 0, 1: 1}, {1: 0, 2: 1}, {0: 1, 2: 0}]  # that no tree draws
+
+
+def nearly_a_partition(rng):
+    """Cardinalities and contexts: those of a decision tree, or more often than not something wrong with them."""
+    cards = rng.choices([1, 2, 2, 3, 4], k=rng.randint(3, 8))
+    contexts = [{}]
+    if rng.random() < 0.3:
+        cards[:3] = [2, 2, 2]
+        contexts = [dict(context) for context in ODD]
+    for _ in range(rng.randint(0, 12)):
+        context = contexts.pop(rng.randrange(len(contexts)))
+        variable = rng.randrange(len(cards))
+        states = [context[variable]] if variable in context else range(cards[variable])
+        contexts += [{**context, variable: state} for state in states]
+    for change in rng.choices(["drop", "repeat", "shorten", "move"], k=rng.choice([0, 0, 1, 2])):
+        context = contexts.pop(rng.randrange(len(contexts)))
+        variable = rng.choice([*context, 0])
+        if change == "repeat":
+            contexts += [context, dict(context)]
+        elif change == "shorten":
+            contexts.append({v: s for v, s in context.items() if v != variable})
+        elif change == "move":
+            contexts.append({**context, variable: rng.randrange(cards[variable])})
+        contexts = contexts or [{}]
+    rng.shuffle(contexts)
+    return cards, contexts
+
+
+def test_faults_of_a_partition_are_those_that_comparing_all_pairs_finds():
+    met = Counter()
+    for seed in range(1000):
+        cards, contexts = nearly_a_partition(random.Random(seed))
+        fault = naive.fault(cards, contexts)
+        met[fault, bool(set(contexts[0]).intersection(*contexts))] += 1
+        if fault is None:
+            assert Counter(map(Context, contexts)) == Counter(Staging(cards, contexts).contexts)
+            continue
+        with pytest.raises(InputError) as caught:
+            Staging(cards, contexts)
+        assert fault in str(caught.value)
+        words = NAMED.search(str(caught.value))[1]
+        named = dict(map(int, pair.split("=")) for pair in words.split(", ") if "=" in pair)
+        meeting = sum(all(named.get(v, s) == s for v, s in context.items()) for context in contexts)
+        assert (meeting == 0) if fault == "hole" else (meeting >= 2)
+        if fault == "hole" and prod(cards) <= 500:
+            lacking = sum(not any(naive.agrees(o, c) for c in contexts) for o in naive.outcomes(cards))
+            assert f"hole: {lacking} of {prod(cards)} outcomes" in str(caught.value)
+    assert len(met) == 6  # each kind, with and without a variable that is in all contexts
+    assert min(met.values()) >= 10
+
+
+def test_many_contexts_that_no_decision_tree_draws():
+    squared = [{**one, **{v + 3: s for v, s in other.items()}} for one in ODD for other in ODD]
+    assert len(Staging([2] * 6, squared)) == 25
+    with pytest.raises(InputError, match="overlap"):
+        Staging([2] * 6, [*squared[:-1], {v: s for v, s in squared[-1].items() if v != 0}])
+    many = [{v: s, v + 1: 1 - s} for v in range(0, 20_000) for s in (0, 1)]
+    with pytest.raises(LimitError, match="no decision tree draws"):
+        Staging([2] * 20_001, many)
+
+
+def test_deep_stagings_and_holes_of_large_levels():
+    chain = [{**dict.fromkeys(range(k), 0), k: 1} for k in range(1200)]
+    staging = Staging([2] * 1200, [*chain, dict.fromkeys(range(1200), 0)])
+    assert (len(staging), staging.bound) == (1201, 1200)
+    with pytest.raises(InputError, match=r"a share of 0.5 of the outcomes is in no stage, such as those with 0=0$"):
+        Staging([2] * 1200, [{0: 1}])
 
 
 def test_equal_stagings_are_equal_and_print_alike():

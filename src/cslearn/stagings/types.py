@@ -7,22 +7,28 @@ of contexts whose stages partition the level.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from itertools import combinations, product
+from itertools import chain, islice, product
 from math import prod
 from types import MappingProxyType
 from typing import Any
 
-from cslearn.errors import InputError
+from cslearn.errors import InputError, LimitError
 
 __all__ = ["Context", "Stage", "Staging"]
 
 Variable = Hashable
 State = Hashable
 Scope = Mapping[Any, Sequence[Any]]
+
+# Contexts of which no variable is in all are compared with each other, up to this number.
+PART_LIMIT = 1 << 14
+# Outcomes of a level are counted in messages up to this number.
+COUNTED = 10**15
 
 
 def frozen(self: object, name: str, value: object) -> None:
@@ -62,8 +68,8 @@ class Context(Mapping[Any, Any]):
         pairs = list(assignment.items() if isinstance(assignment, Mapping) else assignment)
         object.__setattr__(self, "_assignment", dict(pairs))
         if len(self._assignment) != len(pairs):
-            names = [variable for variable, _ in pairs]
-            twice = next(name for name in names if names.count(name) > 1)
+            counts = Counter(variable for variable, _ in pairs)
+            twice = next(name for name, count in counts.items() if count > 1)
             raise InputError(f"a context gives one state to a variable, but {twice!r} is assigned twice")
         object.__setattr__(self, "_hash", hash(frozenset(pairs)))
 
@@ -295,61 +301,206 @@ def as_scope(scope: Mapping[Any, Any] | Sequence[int]) -> Scope:
     return MappingProxyType(full)
 
 
+def _parts(scope: Scope, contexts: list[Context]) -> Iterator[tuple[list[Any], list[Context]]]:
+    """Yield the contexts in parts, in the order of a decision tree, each with the variables on the way to it.
+
+    Where all contexts share a variable, the first such in the order of the level, its states part them, and so on
+    within each part. A part that is yielded names the same variables throughout, or has none that parts it. Contexts
+    of different parts contradict each other.
+
+    Of the parts of a part the largest goes on with its counts of variables, less those of the others, so that a
+    context is counted anew at most as often as the logarithm of their number.
+    """
+    position = {variable: index for index, variable in enumerate(scope)}
+    ranks: dict[Any, dict[Any, int]] = {}
+    # The way is linked from its end, because parts share its beginning.
+    counts = Counter(chain.from_iterable(context._assignment for context in contexts))
+    stack: list[tuple[Any, int, list[Context], Counter[Any]]] = [(None, 0, contexts, counts)]
+    while stack:
+        way, depth, part, counts = stack.pop()
+        lengths = [len(context._assignment) for context in part]
+        shortest = part[lengths.index(min(lengths))]
+        shared = [v for v in shortest._assignment if counts[v] == len(part)]
+        groups: dict[Any, list[Context]] = {}
+        if depth + len(shared) < max(lengths):
+            for variable in sorted(shared, key=position.__getitem__):
+                way, depth = (variable, way), depth + 1
+                del counts[variable]
+                groups = {}
+                for context in part:
+                    groups.setdefault(context._assignment[variable], []).append(context)
+                if len(groups) > 1:
+                    break
+        if len(groups) < 2:
+            yield _unlinked(way), part
+            continue
+        variable = way[0]
+        if variable not in ranks:
+            ranks[variable] = {state: rank for rank, state in enumerate(scope[variable])}
+        largest = max(groups, key=lambda state: len(groups[state]))
+        own = {
+            state: Counter(v for context in group for v in context._assignment if v in counts)
+            for state, group in groups.items()
+            if state != largest
+        }
+        for other in own.values():
+            counts.subtract(other)
+        for state in sorted(groups, key=ranks[variable].__getitem__, reverse=True):
+            stack.append((way, depth, groups[state], own.get(state, counts)))
+
+
+def _unlinked(way: Any) -> list[Any]:
+    variables = []
+    while way is not None:
+        variable, way = way
+        variables.append(variable)
+    return variables[::-1]
+
+
+def _same_variables(part: Sequence[Context]) -> bool:
+    return all(context._assignment.keys() == part[0]._assignment.keys() for context in part)
+
+
 def _canonical(scope: Scope, contexts: list[Context]) -> tuple[Context, ...]:
     """Order contexts, and the variables within each, so that equal stagings look the same.
 
-    Where all contexts share a variable it comes first and its states part them, and so on within each part: that is
-    the decision tree that people read.
+    They come in the order of the decision tree that people read: see :func:`_parts`.
     """
     if len(contexts) == 1 and len(contexts[0]) <= 1:
         return tuple(contexts)
     position = {variable: index for index, variable in enumerate(scope)}
+    ranks: dict[Any, dict[Any, int]] = {}
 
-    def ordered(part: list[Context]) -> list[list[tuple[Any, Any]]]:
-        shared = set(part[0]).intersection(*part)
-        if len(part) == 1 or not shared:
-            rows = [sorted(context.items(), key=lambda pair: position[pair[0]]) for context in part]
-            return sorted(rows, key=lambda row: [(position[v], scope[v].index(x)) for v, x in row])
-        root = min(shared, key=position.__getitem__)
-        found = []
-        for state in scope[root]:
-            rest = [
-                Context((v, x) for v, x in context.items() if v != root) for context in part if context[root] == state
-            ]
-            found += [[(root, state), *row] for row in ordered(rest)] if rest else []
-        return found
+    def place(row: list[tuple[Any, Any]]) -> list[tuple[int, int]]:
+        for variable, _ in row:
+            if variable not in ranks:
+                ranks[variable] = {state: rank for rank, state in enumerate(scope[variable])}
+        return [(position[variable], ranks[variable][state]) for variable, state in row]
 
-    return tuple(map(Context, ordered(contexts)))
+    found = []
+    for way, part in _parts(scope, contexts):
+        leading = set(way)
+        rows = [
+            [(v, context[v]) for v in sorted(context._assignment.keys() - leading, key=position.__getitem__)]
+            for context in part
+        ]
+        if len(rows) > 1:
+            rows.sort(key=place)
+        start = [(v, part[0][v]) for v in way]
+        found += [Context([*start, *row]) for row in rows]
+    return tuple(found)
 
 
 def _check_known(scope: Scope, contexts: Iterable[Context]) -> None:
+    states: dict[Any, frozenset[Any]] = {}
     for context in contexts:
         for variable, state in context.items():
             if variable not in scope:
-                known = ", ".join(map(str, scope)) or "there are none"
+                known = _some(scope) or "there are none"
                 raise InputError(
                     f"context ({context}) uses {variable!r}, which is not a variable of this level ({known})"
                 )
-            if state not in scope[variable]:
-                known = ", ".join(map(str, scope[variable]))
+            if variable not in states:
+                states[variable] = frozenset(scope[variable])
+            if state not in states[variable]:
+                known = _some(scope[variable])
                 raise InputError(f"context ({context}): {variable!r} has no state {state!r} (it has {known})")
 
 
+def _some(names: Iterable[Any]) -> str:
+    """Return names for a message: not more than people read."""
+    shown = [str(name) for name in islice(names, 51)]
+    return ", ".join([*shown[:50], "..."] if len(shown) > 50 else shown)
+
+
 def _check_partition(scope: Scope, contexts: Sequence[Context]) -> None:
-    for first, second in combinations(contexts, 2):
-        if first.agrees(second):
+    """Refuse contexts that overlap or leave a hole.
+
+    The time is nearly proportional to the number of assignments, but for contexts that no decision tree draws, which
+    are compared with each other.
+    """
+    for _, part in _parts(scope, list(contexts)) if contexts else ():
+        pair = _overlapping(part)
+        if pair is not None:
+            first, second = pair
             raise InputError(
                 f"the stages overlap: the outcomes with {Context({**first, **second}) or 'any state'} are both in"
                 f" the stage ({first or 'always'}) and in the stage ({second or 'always'})"
             )
-    covered = sum((Stage(context, scope).share for context in contexts), Fraction(0))
-    if covered < 1:
+    # Numbers of outcomes of the variables that contexts name; the other variables would only multiply all of them.
+    whole = prod(len(scope[v]) for v in set().union(*contexts))
+    weights = [whole // prod(len(scope[v]) for v in context) for context in contexts]
+    lacking = whole - sum(weights)
+    if lacking:
         size = prod(len(states) for states in scope.values())
-        hole = find_hole(scope, contexts)
-        raise InputError(
-            f"the stages leave a hole: {int((1 - covered) * size)} of {size} outcomes are in no stage, such as"
-            f" those with {hole or 'any state'}"
+        how_many = (
+            f"{lacking * (size // whole)} of {size} outcomes are"
+            if size <= COUNTED
+            else f"a share of {float(Fraction(lacking, whole)):.3g} of the outcomes is"
         )
+        hole = _hole(scope, list(zip(contexts, weights, strict=True)), whole)
+        raise InputError(
+            f"the stages leave a hole: {how_many} in no stage, such as those with {Context(hole) or 'any state'}"
+        )
+
+
+def _overlapping(part: Sequence[Context]) -> tuple[Context, Context] | None:
+    """Return two contexts that do not contradict each other; None if there are none.
+
+    The contexts that contradict one are found for all others at once, as the bits of a number.
+    """
+    if len(part) == 1:
+        return None
+    numbers = {context: number for number, context in enumerate(part)}
+    if len(numbers) < len(part):
+        twice = next(context for number, context in enumerate(part) if numbers[context] != number)
+        return twice, twice
+    if _same_variables(part):
+        return None
+    if len(part) > PART_LIMIT:
+        raise LimitError(
+            f"{len(part):,} contexts have no variable in common that could part them, so that no decision tree draws"
+            f" them. Up to {PART_LIMIT:,} such contexts are checked for overlaps."
+        )
+    fixed: dict[Any, int] = {}
+    in_state: dict[tuple[Any, Any], int] = {}
+    for number, context in enumerate(part):
+        for pair in context.items():
+            in_state[pair] = in_state.get(pair, 0) | 1 << number
+            fixed[pair[0]] = fixed.get(pair[0], 0) | 1 << number
+    for number, context in enumerate(part):
+        agreeing = (1 << len(part)) - 1 ^ 1 << number
+        for pair in context.items():
+            agreeing &= ~fixed[pair[0]] | in_state[pair]
+        if agreeing:
+            return context, part[agreeing.bit_length() - 1]
+    return None
+
+
+def _hole(scope: Scope, contexts: list[tuple[Context, int]], whole: int) -> dict[Any, Any]:
+    """Return an assignment that contradicts contexts without overlaps, which have less than all outcomes.
+
+    Beside each context stands the number of its outcomes, and `whole` is that of all. They have less than all in one
+    of the states of any variable too, and so on.
+    """
+    found: dict[Any, Any] = {}
+    while contexts:
+        variable = next(v for v in contexts[0][0] if v not in found)
+        card = len(scope[variable])
+        groups: dict[Any, list[tuple[Context, int]]] = {}
+        free = []
+        for context, weight in contexts:
+            if variable in context:
+                groups.setdefault(context[variable], []).append((context, weight))
+            else:
+                free.append((context, weight // card))
+        whole //= card
+        covered = sum(weight for _, weight in free)
+        found[variable] = next(
+            state for state in scope[variable] if covered + sum(w for _, w in groups.get(state, ())) < whole
+        )
+        contexts = [*free, *groups.get(found[variable], ())]
+    return found
 
 
 def find_hole(scope: Scope, contexts: Sequence[Context]) -> Context | None:

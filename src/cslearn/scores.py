@@ -26,7 +26,7 @@ from cslearn.errors import InputError
 from cslearn.priors import Prior, StagingKind, check_stagings, get_prior
 from cslearn.stagings import Context, Staging
 from cslearn.stagings.counting import check_beta
-from cslearn.stagings.every import AllWeights, all_weights
+from cslearn.stagings.every import AllWeights, all_weights, is_binary_three
 from cslearn.stagings.level import LevelWeights
 
 __all__ = ["Scores", "check_ess", "log_gamma_tables", "log_marginal_likelihood"]
@@ -79,7 +79,8 @@ class Scores:
     ----------
     data : Table or anything that :func:`cslearn.data.as_table` reads
     beta : int, or mapping of variable to int
-        Context bound of the stagings that local order scores sum over, for all variables or for each.
+        Context bound of the stagings that local order scores sum over, for all variables or for each. A variable with
+        fewer candidates (but at least two) has their number as its bound.
     stagings : {"tree", "all"}
         Beyond a context bound of two: only the stagings that a decision tree can draw, or all; see
         :mod:`cslearn.stagings.every` for what that takes. All is for priors that weigh stages, uniform and sparse.
@@ -139,6 +140,8 @@ class Scores:
         self._distinct: dict[int, tuple[Table, NDArray[Any]]] = {}
         self.index = {name: i for i, name in enumerate(self.table.variables)}
         self.candidates = self._checked_candidates(candidates)
+        # No context has more variables than there are candidates.
+        self.betas = tuple(min(bound, max(2, len(own))) for bound, own in zip(self.betas, self.candidates, strict=True))
         self.chosen_from = tuple(
             len(own) if chosen_from is None else max(len(own), chosen_from.get(name, 0))
             for name, own in zip(self.table.variables, self.candidates, strict=True)
@@ -205,11 +208,18 @@ class Scores:
     def log_normaliser(self, target: int, cards: NDArray[np.intp]) -> float:
         """Return the log of the sum of the prior's weights over a level of candidates with these cardinalities.
 
-        Variables that the candidates were chosen from are taken to have the cardinality of the middle one of them.
+        Variables that the candidates were chosen from are taken to have the cardinality of the middle one of them, and
+        to have as large a share of stagings that no tree draws as the candidates have, where that has no closed form.
         """
+        beta, kind = self.betas[target], self.stagings
         more = self.n_counted(target, len(cards)) - len(cards)
-        filled = np.append(cards, np.repeat(np.sort(cards)[len(cards) // 2], more)) if more else cards
-        return self.prior.log_normaliser(filled.astype(np.intp), self.betas[target], self.stagings)
+        if not more:
+            return self.prior.log_normaliser(cards, beta, kind)
+        filled = np.append(cards, np.repeat(np.sort(cards)[len(cards) // 2], more)).astype(np.intp)
+        if kind == "tree" or is_binary_three(filled, beta):
+            return self.prior.log_normaliser(filled, beta, kind)
+        others = self.prior.log_normaliser(cards, beta, kind) - self.prior.log_normaliser(cards, beta)
+        return self.prior.log_normaliser(filled, beta) + others
 
     # ------------------------------------------------------------------ contexts
     def log_z(self, target: str, context: Mapping[str, Any]) -> float:

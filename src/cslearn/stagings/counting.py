@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from itertools import islice
 from math import comb, factorial, prod
+from numbers import Integral
 from typing import Any
 
 from cslearn.errors import InputError
@@ -34,9 +35,9 @@ def candidate_cards(cards: Cards, candidates: Iterable[Any] | None = None) -> di
 
 def check_beta(beta: int) -> int:
     """Return `beta` if it is a context bound: a whole number, zero or more."""
-    if isinstance(beta, bool) or not isinstance(beta, int) or beta < 0:
+    if isinstance(beta, bool) or not isinstance(beta, Integral) or beta < 0:
         raise InputError(f"beta, the largest number of context variables of a stage, is 0, 1, 2, ..., not {beta!r}")
-    return beta
+    return int(beta)
 
 
 def count(cards: Cards, beta: int, candidates: Iterable[Any] | None = None) -> int:

@@ -36,7 +36,7 @@ bench: .venv/installed-dev
 
 # The experiments of the paper. Both go on where they were ended; the quick one writes to build/reproduction.
 reproduce: .venv/installed-dev
-	$(BIN)/python -m experiments --full
+	$(BIN)/python -m experiments --full --jobs 2
 
 reproduce-quick: .venv/installed-dev
 	$(BIN)/python -m experiments --quick

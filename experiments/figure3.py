@@ -22,7 +22,7 @@ LIMIT = 1800.0
 
 def settings(task: dict[str, Any]) -> str:
     """Return the settings of a cell."""
-    return defaults(**SEARCHES[task["search"]])
+    return defaults(**SEARCHES[task.get("search", "default")])
 
 
 def cell(task: dict[str, Any]) -> dict[str, Any]:

@@ -140,16 +140,24 @@ def ask(learner: str, path: Path, install: bool) -> dict[str, Any]:
         _served[learner] = subprocess.Popen(
             command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True, env=clean
         )
-        atexit.register(_served[learner].terminate)
     process = _served[learner]
     process.stdin.write(json.dumps([str(path), learner, limit]) + "\n")
     process.stdin.flush()
     line = process.stdout.readline()
     if not line:
-        process.wait()
+        process.communicate()
         del _served[learner]
         return {"stopped": limit, "final": True}
     return json.loads(line)
+
+
+@atexit.register
+def dismiss() -> None:
+    """End the other programs."""
+    while _served:
+        _, process = _served.popitem()
+        process.terminate()
+        process.communicate()
 
 
 @cache
@@ -242,7 +250,10 @@ def harder(task: dict[str, Any], stopped: dict[str, Any]) -> bool:
 # ---------------------------------------------------------------- the page
 def main(argv: list[str] | None = None) -> None:
     options = arguments(__doc__, argv, models=10)
-    learners = [name for name in LEARNERS if not options.quick or name in OURS or python_of(HOMES[name], False)]
+    # Environments are made before processes share the cells; a quick run has what is installed already.
+    install = not options.quick and not options.recorded
+    pythons = {name: python_of(HOMES[name], install) for name in LEARNERS if name not in OURS}
+    learners = [name for name in LEARNERS if not options.quick or name in OURS or pythons[name]]
     sizes, rows = ((5,), (250,)) if options.quick else (SIZES, ROWS)
     networks, samples = (("asia",), (250,)) if options.quick else (NETWORKS, ROWS[2:])
     real = ("titanic",) if options.quick else REAL  # which is built in
@@ -264,6 +275,7 @@ def main(argv: list[str] | None = None) -> None:
         and _suits(learner, data)
     ]
     results = compute("learners", partial(cell, install=not options.quick), tasks, options, harder, settings)
+    dismiss()
     found = {_name(task): result for task, result in zip(tasks, results, strict=True)}
     page = Page(found, sets, learners)
     publish("learners", "Other learners on the same data", page.text(options), options)

@@ -1,16 +1,20 @@
 """The experiments run, keep what is done, and say where their results come from."""
 
+import io
 import json
 import os
 import random
+import sys
 from argparse import Namespace
 
 import networkx as nx
 import numpy as np
 import pytest
-from experiments import alarm, common, figure2, figure3, learners, mushroom, numbers, sachs
+from experiments import alarm, common, figure2, figure3, learners, mushroom, numbers, sachs, staged_trees
+from experiments.environments import pinned, python_of
 
-from cslearn import random_cstree
+from cslearn import CStree, kl_divergence, random_cstree
+from cslearn.datasets import true_edges
 from cslearn.graphs import CSIRelation
 from cslearn.metrics import cpdag
 
@@ -28,15 +32,30 @@ def test_random_models(experiment, tmp_path):
     name = experiment.__name__.rpartition(".")[2]
     experiment.main(["--quick", "--output", str(tmp_path)])
     assert "1 random model" in page(name, tmp_path)
+    assert (tmp_path / f"{name}.svg").exists()
     records = [json.loads(line) for line in (tmp_path / f"results/{name}.jsonl").read_text().splitlines()]
     assert {record["task"]["method"] for record in records} >= {"pc", "grasp"}
+    if experiment is figure2:
+        text = page(name, tmp_path)
+        assert "GRaSP: DAG" in text and "ours, all (default)" in text and "equivalent sample size of 1" in text
+    else:
+        assert {record["task"]["search"] for record in records} == {"default", "5000 moves"}
+        assert {record["settings"] for record in records} == set(map(figure3.settings, (r["task"] for r in records)))
 
 
-def test_other_learners(tmp_path):
+@pytest.mark.parametrize("others", [[], ["agrum_bdeu", "pgmpy_bdeu"]])
+def test_other_learners(tmp_path, monkeypatch, capsys, others):
+    if any(python_of(learners.HOMES[other], False) is None for other in others):
+        pytest.skip("pyAgrum or pgmpy is not installed")
+    monkeypatch.setattr(learners, "LEARNERS", ["ours", *others])
     learners.main(["--quick", "--output", str(tmp_path)])
     text = page("learners", tmp_path)
-    assert "| 5 | 250 |" in text and "| titanic |" in text and "No other learner was run" in text
-    assert "1 for random CStrees, 1 for real data sets" in text
+    assert "| 5 | 250 |" in text and "| titanic |" in text
+    assert "1 for random CStrees" in text and "1 for real data sets" in text
+    assert ("No other learner was run" in text) == (not others)
+    for other in others:
+        assert learners.TITLES[other] in text and pinned(learners.HOMES[other]) in text
+    assert "| data | ours | ours, beta 3 | best other | which |" in capsys.readouterr().out
 
 
 @real
@@ -125,12 +144,82 @@ def test_processes_share_cells_and_slow_ones_are_given_up(tmp_path):
     tasks = [{"x": x} for x in (2, 13, 15)]
     here = options(tmp_path, quick=False, jobs=1, limit=1.0)
     results = common.compute("squares", square, tasks, here, lambda task, stopped: task["x"] > stopped["x"])
-    assert results == [{"square": 4}, {"stopped": 1.0}, {"stopped": 1.0}]
+    assert results == [{"square": 4}, {"stopped": 1.0}, {"stopped": 1.0, "tried": False}]
     seen = []
     common.compute("squares", lambda task: seen.append(task["x"]) or {}, tasks, options(tmp_path, limit=0.5))
     assert seen == []  # half the time would not be enough either
     common.compute("squares", lambda task: seen.append(task["x"]) or {}, tasks, options(tmp_path, limit=2.0))
     assert seen == [13, 15]
+
+
+def test_two_processes_write_what_one_does(tmp_path):
+    tasks = [{"x": x} for x in range(5)]
+    found = []
+    for jobs in (1, 2):
+        folder = tmp_path / str(jobs)
+        folder.mkdir()
+        common.compute("squares", square, tasks, options(folder, quick=False, jobs=jobs))
+        lines = (folder / "results/squares.jsonl").read_text().splitlines()
+        found.append([(record["task"], record["result"]) for record in map(json.loads, lines)])
+    assert found[0] == found[1] == [(task, square(task)) for task in tasks]
+
+
+def test_cells_of_other_sizes_are_kept(tmp_path):
+    for tasks in ([{"x": 1}, {"x": 2}], [{"x": 3}]):
+        common.compute("squares", square, tasks, options(tmp_path))
+    assert sorted(record["task"]["x"] for record in common.measured("squares", options(tmp_path))) == [1, 2, 3]
+
+
+def test_progress_is_a_bar_on_a_terminal_and_lines_elsewhere(tmp_path, monkeypatch):
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    shown = {}
+    for kind in (Terminal, io.StringIO):
+        monkeypatch.setattr(sys, "stderr", kind())
+        common.compute("squares", square, [{"x": 1}, {"x": 2}], options(tmp_path, fresh=True))
+        shown[kind] = sys.stderr.getvalue()
+    assert "2/2" in shown[Terminal] and "squares: 1 of 2" not in shown[Terminal]
+    assert shown[io.StringIO].count("squares: ") == 2 and "\x1b" not in shown[io.StringIO]
+
+
+def test_a_page_tells_the_settings_of_its_cells(tmp_path, monkeypatch):
+    common.compute("squares", square, [{"x": 1}], options(tmp_path), settings=lambda task: "other settings")
+    monkeypatch.setattr(common, "provenance", lambda: "another machine")
+    common.publish("squares", "Squares", "Text.", options(tmp_path))
+    text = (tmp_path / "squares.md").read_text()
+    assert "other settings" in text and common.defaults() not in text and "another machine" not in text
+    common.publish("nothing", "Nothing", "Text.", options(tmp_path))
+    assert "Nothing was measured yet" in (tmp_path / "nothing.md").read_text()
+
+
+# ---------------------------------------------------------------- the results that are kept here
+RESULTS = common.ROOT / "docs/reproduction/results"
+SETTINGS = {
+    "alarm": common.our_settings,
+    "sachs": common.our_settings,
+    "mushroom": mushroom.settings,
+    "figure2": common.our_settings,
+    "figure2c": figure2.staged_settings,
+    "figure3": figure3.settings,
+    "learners": learners.settings,
+}
+
+
+@pytest.mark.parametrize("name", [path.stem for path in sorted(RESULTS.glob("*.jsonl"))])
+def test_results_are_of_the_settings_of_today(name):
+    """If not, the experiment has to be run again: `python -m experiments.<name>`."""
+    records = [json.loads(line) for line in (RESULTS / f"{name}.jsonl").read_text().splitlines()]
+    assert records
+    assert all(r["settings"] == SETTINGS[name](r["task"]) for r in records)
+
+
+def test_every_row_of_the_table_of_numbers_says_what_the_paper_states():
+    text = (RESULTS.parent / "numbers.md").read_text(encoding="utf-8")
+    listed = [line.split(" | ") for line in text.splitlines() if line.startswith("| ") and not line.startswith("| ---")]
+    assert len(listed) > 50
+    assert [row for row in listed if len(row) < 4 or not all(cell.strip("| ") for cell in row[:3])] == []
 
 
 # ---------------------------------------------------------------- what the pages rest on
@@ -181,6 +270,147 @@ def test_parameters_of_a_graph_are_counts_with_something_added():
         pairs.append((sum(r[1] == b for r in alike), len(alike), 3))
         expected = sum(np.log((n + 0.5) / (total + 0.5 * card)) for n, total, card in pairs)
         assert value == pytest.approx(expected)
+
+
+def test_a_screen_makes_many_variables_easier():
+    stopped = {"p": 250, "n": 1000, "method": "auto", "search": "default", "seed": 1}
+    assert not figure3.harder({**stopped, "p": 500}, stopped)
+    assert figure3.harder({**stopped, "p": 500, "method": "pc"}, {**stopped, "method": "pc"})
+    assert not figure3.harder(
+        {**stopped, "p": 500, "method": "pc", "search": "5000 moves"}, {**stopped, "method": "pc"}
+    )
+
+
+def test_a_time_that_is_missing_has_a_reason():
+    assert figure3.why_not([{"stopped": 150.0}, {"stopped": 150.0, "tried": False}]) == "more than 150"
+    assert figure3.why_not([{"stopped": 150.0, "tried": False}]) == "not tried"
+    assert figure3.why_not([{"stopped": 0.0}]) == "not run"
+
+
+def test_edges_found_and_reversed_are_told_apart():
+    (a, b), (c, d), *_ = true_edges("sachs")
+    assert sachs.directions({"edges": [[a, b], [d, c]]}) == (1, 1)
+    assert sachs.directions({"edges": []}) == (0, 0)
+
+
+# ---------------------------------------------------------------- learners on the same models
+def learned(differences, **other):
+    """A page on which one learner is ahead of ours by these differences, and others by as much as they are said to."""
+    data = [{"kind": "real", "name": "set", "seed": seed} for seed in range(len(differences))]
+    found = {}
+    for row, difference in zip(data, differences, strict=True):
+        for learner, value in {"ours": 0.0, "agrum_bic": difference, **other}.items():
+            key = learners._name({**row, "learner": learner})
+            found[key] = {"held out": -2.0 + value, "cpu": 1.0, "edges": 3 if learner == "ours" else 5}
+    return learners.Page(found, data, ["ours", "agrum_bic", *other])
+
+
+def test_differences_are_over_the_same_models_with_their_errors():
+    there = learned([0.1, 0.2, 0.3])
+    mean, error, n = there.ahead("agrum_bic", {"kind": "real"})
+    assert (mean, n) == (pytest.approx(0.2), 3)
+    assert error == pytest.approx(0.1 / np.sqrt(3))
+    del there.found[learners._name({"kind": "real", "name": "set", "seed": 2, "learner": "agrum_bic"})]
+    assert there.ahead("agrum_bic", {"kind": "real"})[0] == pytest.approx(0.15)
+    assert "| set | -2.000 |  | -1.850 | pyAgrum greedy, BIC | -0.1500 ± 0.0500 | 2 |" in there.short()
+
+
+def test_a_loss_is_told_with_what_was_measured_of_it():
+    clear = learned([0.2, 0.21, 0.2]).losses()
+    assert "1 of 1 real data sets; in 1 of these" in clear[0]
+    assert "deeper contexts do not make up for it; ours has 3 edges, the other 5" in clear[1] and "2 of 2" in clear[1]
+    deep = learned([0.2, 0.21, 0.2], **{"ours, beta 3": 0.3}).losses()
+    assert "deeper contexts help; beta 3 is ahead" in deep[1]
+    chance = learned([0.2, -0.1, 0.01]).losses()
+    assert "in 0 of these" in chance[0] and "within two standard errors" in chance[1]
+    won = learned([-0.1, -0.2, -0.1]).losses()
+    assert "0 of 1 real data sets" in won[0] and len(won) == 1
+
+
+# ---------------------------------------------------------------- staged trees of R
+FAKE = """\
+#!{python}
+import csv, sys
+from pathlib import Path
+arguments = sys.argv[1:]
+if "-e" in arguments:
+    print("9.9.9", end="")
+    sys.exit()
+script, rows, graph, folder = arguments[1:]
+assert "stages_bhc" in Path(script).read_text()
+names, *rows = csv.reader(open(rows))
+parents = dict.fromkeys(names, "")
+if graph != "-":
+    parents = {{row["variable"]: row["parents"] for row in csv.DictReader(open(graph))}}
+stages, known = [["variable", "stage"]], [["variable", "stage", "zero", "one"]]
+before = [""]
+for k, v in enumerate(parents):  # one stage for each outcome of the parents, in the order of the DAG
+    order = list(parents)
+    mine = ["".join(x for x, w in zip(path, order) if w in parents[v].split()) or "1" for path in before]
+    stages += [[v, stage] for stage in mine]
+    for stage in dict.fromkeys(mine):
+        seen = [row[names.index(v)] for row in rows
+                if ("".join(row[names.index(w)] for w in order if w in parents[v].split()) or "1") == stage]
+        shares = [seen.count(x) / len(seen) if seen else "NA" for x in "01"]
+        known.append([v, stage, *shares])
+    before = [path + x for path in before for x in "01"]
+for name, table in (("stages.csv", stages), ("probabilities.csv", known)):
+    csv.writer(open(Path(folder, name), "w", newline="")).writerows(table)
+Path(folder, "seconds").write_text("0.5")
+"""
+
+
+@pytest.fixture
+def fake_r(tmp_path, monkeypatch):
+    """An `Rscript` that fits the DAG, or independent variables, by relative frequencies."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    path = folder / "Rscript"
+    path.write_text(FAKE.format(python=sys.executable))
+    path.chmod(0o755)
+    monkeypatch.setenv("PATH", str(folder), prepend=os.pathsep)
+    staged_trees.version.cache_clear()
+    yield path
+    staged_trees.version.cache_clear()
+
+
+@pytest.mark.parametrize("n", [25, 400])  # with few rows some parents have outcomes without any
+def test_what_r_learned_is_read_as_a_distribution(fake_r, n):
+    truth = random_cstree(5, random_state=2)
+    data = truth.sample_table(n, random_state=3)
+    dag = nx.DiGraph([("X3", "X1"), ("X3", "X2"), ("X1", "X2"), ("X5", "X2"), ("X2", "X4")])
+    assert staged_trees.version() == "9.9.9"
+    for graph in (dag, None):
+        found = staged_trees.learn(data, graph, 60.0)
+        assert np.exp(found["log_prob"]).sum() == pytest.approx(1)
+        table = staged_trees.all_outcomes(found["order"], data)
+        both = staged_trees.divergences(found["log_prob"], truth.log_prob(table))
+        states = dict(zip(data.variables, data.states, strict=True))
+        same = CStree.from_dag(graph or nx.create_empty_copy(dag), states=states).fit_parameters(data, "mle")
+        expected = [float(kl_divergence(same, truth)), float(kl_divergence(truth, same))]
+        assert both == [value if np.isinf(value) else pytest.approx(value, abs=1e-9) for value in expected]
+        wrong = staged_trees.all_outcomes(found["order"][::-1], data)
+        assert staged_trees.divergences(found["log_prob"], truth.log_prob(wrong))[0] != pytest.approx(both[0], abs=1e-6)
+
+
+def test_figure_2c_has_columns_of_r_if_it_is_there(fake_r, tmp_path, monkeypatch):
+    monkeypatch.setattr(figure2, "python_of", lambda name, install: None)
+    figure2.main(["--quick", "--output", str(tmp_path)])
+    text = page("figure2", tmp_path)
+    assert "stagedtrees 9.9.9" in text and "stagedtrees, best order search" in text and "cegpy AHC" not in text
+    fake_r.unlink()  # what is recorded stays on the page, and nothing is run
+    staged_trees.version.cache_clear()
+    figure2.main(["--quick", "--output", str(tmp_path)])
+    assert "stagedtrees, best order search" in page("figure2", tmp_path)
+
+
+def test_r_that_fails_or_takes_too_long_is_told(fake_r):
+    data = random_cstree(3, random_state=1).sample_table(20, random_state=1)
+    fake_r.write_text("#!/bin/sh\necho no such package >&2\nexit 1\n")
+    assert staged_trees.version() is None
+    assert staged_trees.learn(data, None, 60.0) == {"error": "no such package"}
+    fake_r.write_text("#!/bin/sh\nexec sleep 60\n")
+    assert staged_trees.learn(data, None, 0.2)["stopped"] == 0.2
 
 
 def test_larger_data_of_the_same_kind_are_harder():

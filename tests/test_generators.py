@@ -44,13 +44,31 @@ def test_the_context_bound_holds(method, beta):
     assert all("X3" not in parents for parents in tree.parents.values())
 
 
-def test_larger_bounds(monkeypatch):
+def test_larger_bounds():
     assert random_cstree(4, 3, random_state=1).stagings
+    assert max(staging.bound for staging in random_cstree(30, 3, random_state=1).stagings.values()) == 3
     tree = random_cstree(40, 5, method="split", p_context=0.1, random_state=1)
     assert max(staging.bound for staging in tree.stagings.values()) == 5
-    monkeypatch.setattr("cslearn.stagings.cover.PARTIAL_COVER_LIMIT", 10_000)
-    with pytest.raises(LimitError, match="limit of 10,000 partial covers"):
+    with pytest.raises(LimitError, match="too many stagings of 39 variables with beta=4 .* method='tree'"):
         random_cstree(40, 4, random_state=1)
+    for cards, beta in [(40, 4), ([2, 3, 4, 3, 2, 5], 3)]:
+        drawn = random_cstree(cards, beta, method="tree", random_state=1)
+        assert max(staging.bound for staging in drawn.stagings.values()) == beta
+
+
+@pytest.mark.parametrize(("method", "total"), [("uniform", 154), ("tree", 146)])
+def test_three_binary_context_variables_are_drawn_uniformly(method, total):
+    rng, n = np.random.default_rng(2), 3000
+    names = ["a", "b", "c", "d"]
+    trees = [
+        random_cstree(dict.fromkeys(names, 2), 3, method=method, order=names, concentration=None, random_state=rng)
+        for _ in range(n)
+    ]
+    last = Counter(naive.as_key(tree.stagings["d"]) for tree in trees)
+    assert len(last) == total
+    assert chisquare(list(last.values())).pvalue > 1e-3
+    of_trees = sum(number for staging, number in last.items() if naive.is_tree([dict(c) for c in staging]))
+    assert (of_trees == n) == (method == "tree")
 
 
 def test_seeds_and_sizes():
@@ -70,7 +88,7 @@ def test_concentration():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"method": "tree"}, "'uniform' or 'split'"),
+        ({"method": "some"}, "'uniform', 'tree' or 'split'"),
         ({"p_context": 2}, "p_context is a probability"),
         ({"concentration": 0}, "concentration"),
         ({"order": ["X1"]}, "lacks 'X2'"),

@@ -16,6 +16,7 @@ import naive
 from cslearn import count_cstrees, stagings
 from cslearn.errors import InputError, LimitError
 from cslearn.stagings import Context, Staging
+from cslearn.stagings.every import cover_fits
 
 SMALL_CARDS = st.lists(st.integers(2, 4), min_size=0, max_size=4).filter(lambda cards: prod(cards) <= 36)
 
@@ -146,7 +147,7 @@ def test_many_contexts_that_no_decision_tree_draws():
     assert len(Staging([2] * 6, squared)) == 25
     with pytest.raises(InputError, match="overlap"):
         Staging([2] * 6, [*squared[:-1], {v: s for v, s in squared[-1].items() if v != 0}])
-    many = [{v: s, v + 1: 1 - s} for v in range(0, 20_000) for s in (0, 1)]
+    many = [{v: s, v + 1: 1 - s} for v in range(20_000) for s in (0, 1)]
     with pytest.raises(LimitError, match="no decision tree draws"):
         Staging([2] * 20_001, many)
 
@@ -191,6 +192,38 @@ def test_listing_and_count_equal_brute_force_beyond(cards, beta):
     expected = Counter(map(naive.as_key, naive.stagings(cards, beta)))
     assert Counter(keys(stagings.listing(cards, beta))) == expected
     assert stagings.count(cards, beta) == expected.total()
+
+
+TREE_LEVELS = [([2, 2, 2], 3), ([2, 2, 3], 3), ([2, 3, 3], 4), ([2, 2, 2, 2], 3), ([2, 2], 4), ([3], 3), ([], 3)]
+
+
+@pytest.mark.parametrize(("cards", "beta"), TREE_LEVELS)
+def test_listing_and_count_of_trees_equal_brute_force(cards, beta):
+    expected = Counter(naive.as_key(s) for s in naive.stagings(cards, beta) if naive.is_tree(s))
+    assert Counter(keys(stagings.listing(cards, beta, kind="tree"))) == expected
+    assert stagings.count(cards, beta, kind="tree") == expected.total()
+
+
+@pytest.mark.parametrize(
+    ("cards", "beta", "total"),
+    [((2, 2, 3, 3), 3, 143_781), ((2, 3, 4), 3, 24_898), ((2,) * 4, 4, 61_712), ((2,) * 8, 3, 767_461)],
+)
+def test_known_totals_of_trees(cards, beta, total):
+    assert stagings.count(cards, beta, kind="tree") == total
+
+
+def test_trees_of_large_levels_are_counted_listed_and_drawn():
+    cards = [2, 3, 4] * 10
+    assert stagings.count(cards, 2, kind="tree") == stagings.count(cards, 2)
+    assert stagings.count(cards, 5, kind="tree") > 10**100
+    first = list(islice(stagings.listing(cards, 5, kind="tree"), 200))
+    assert len(set(keys(first))) == 200
+    drawn = stagings.draw(cards, 4, kind="tree", size=3, random_state=0)
+    assert all(naive.is_tree([dict(c) for c in s]) for s in drawn)
+    with pytest.raises(InputError, match="no stagings of the kind 'some'"):
+        stagings.count(cards, 3, kind="some")
+    with pytest.raises(LimitError, match="a table of .* entries"):
+        stagings.log_sum(cards, 5, kind="tree")
 
 
 def test_every_staging_listed_is_one():
@@ -247,10 +280,22 @@ def test_too_large_an_exact_cover_states_the_limit(monkeypatch):
         stagings.count([4, 4, 4, 4], 4)
 
 
-@pytest.mark.parametrize("beta", [-1, 1.5, True, "2"])
+def test_an_exact_cover_takes_the_largest_cardinalities_first():
+    from cslearn.stagings.cover import BoxCover
+
+    assert BoxCover([3, 3, 2, 2], 3).graph.n_covers < BoxCover([2, 2, 3, 3], 3).graph.n_covers / 10
+    assert cover_fits((2, 2, 3, 3), 4) and cover_fits((3, 2, 3, 2), 4)
+    assert not cover_fits((3,) * 6, 3)
+
+
+@pytest.mark.parametrize("beta", [-1, 1.5, True, "2", np.float64(2)])
 def test_beta_is_a_whole_number(beta):
     with pytest.raises(InputError, match="beta"):
         stagings.count([2, 2], beta)
+
+
+def test_whole_numbers_of_numpy_are_bounds():
+    assert stagings.count([2, 2, 2], np.int64(3)) == stagings.count([2, 2, 2], 3) == 154
 
 
 @pytest.mark.parametrize("cards", [[2], [2, 2, 2], [2, 3, 2], [3, 2, 4], [2, 2, 3, 2]])
@@ -325,6 +370,23 @@ def test_sum_and_maximum_equal_enumeration_with_three_context_variables(seed, ca
     assert isclose(stagings.maximum(cards, 3, weights)[0], max(v for v, _ in values), rel_tol=1e-9)
 
 
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1), level=st.sampled_from(TREE_LEVELS), zeros=st.sampled_from([0.0, 0.2]))
+def test_sum_and_maximum_over_trees_equal_enumeration(seed, level, zeros):
+    cards, beta = level
+    rng = np.random.default_rng(seed)
+    weights = {Context(c): -inf if rng.random() < zeros else 3 * rng.normal() for c in naive.contexts(cards, beta)}
+    values = [(v, s) for v, s in enumerated(cards, beta, weights) if naive.is_tree(s)]
+    found = stagings.log_sum(cards, beta, weights, kind="tree")
+    assert isclose(found, naive.log_sum(v for v, _ in values), rel_tol=1e-9, abs_tol=1e-9)
+    best = max(v for v, _ in values)
+    if best > -inf:
+        value, staging = stagings.maximum(cards, beta, weights, kind="tree")
+        assert isclose(value, best, rel_tol=1e-9, abs_tol=1e-9)
+        assert naive.is_tree([dict(c) for c in staging])
+        assert isclose(sum(weights[c] for c in staging), best, rel_tol=1e-9, abs_tol=1e-9)
+
+
 @given(problem=weighted_levels())
 def test_ties_go_to_the_fewest_stages(problem):
     cards, beta, weights = problem
@@ -341,16 +403,27 @@ def test_a_sum_with_equal_weights_counts(problem):
     assert isclose(exp(stagings.log_sum(cards, beta)), stagings.count(cards, beta), rel_tol=1e-9)
 
 
-@pytest.mark.parametrize(("cards", "beta"), [([2, 2, 2], 2), ([2, 3], 2), ([2, 2, 3], 2), ([2, 2, 2], 3), ([3, 2], 1)])
+@pytest.mark.parametrize(
+    ("cards", "beta", "kind"),
+    [
+        ([2, 2, 2], 2, "all"),
+        ([2, 3], 2, "all"),
+        ([2, 2, 3], 2, "all"),
+        ([2, 2, 2], 3, "all"),
+        ([2, 2, 2], 3, "tree"),
+        ([3, 2], 1, "all"),
+    ],
+)
 @pytest.mark.parametrize("weighted", [False, True])
-def test_draws_have_the_right_frequencies(cards, beta, weighted):
+def test_draws_have_the_right_frequencies(cards, beta, kind, weighted):
     rng = np.random.default_rng(7)
     weights = {Context(c): float(rng.normal()) if weighted else 0.0 for c in naive.contexts(cards, beta)}
-    values = enumerated(cards, beta, weights)
+    values = [(v, s) for v, s in enumerated(cards, beta, weights) if kind == "all" or naive.is_tree(s)]
     total = naive.log_sum(v for v, _ in values)
     expected = {naive.as_key(s): exp(v - total) for v, s in values}
     n = 5000
-    drawn = Counter(keys(stagings.draw(cards, beta, weights if weighted else None, size=n, random_state=3)))
+    chosen = weights if weighted else None
+    drawn = Counter(keys(stagings.draw(cards, beta, chosen, kind=kind, size=n, random_state=3)))
     assert set(drawn) <= set(expected)
     observed = np.array([drawn[key] for key in expected])
     assert chisquare(observed, n * np.array(list(expected.values()))).pvalue > 1e-3

@@ -9,9 +9,10 @@ import numpy as np
 
 from cslearn._numerics import RandomState, as_generator
 from cslearn.cstree import CStree
-from cslearn.errors import InputError
+from cslearn.errors import InputError, LimitError
 from cslearn.stagings import Context, Staging, draw
-from cslearn.stagings.counting import check_beta
+from cslearn.stagings.counting import StagingKind, check_beta
+from cslearn.stagings.every import cover_fits
 from cslearn.stagings.types import Scope, as_scope
 
 __all__ = ["random_cstree"]
@@ -21,7 +22,7 @@ def random_cstree(
     cards: int | Sequence[int] | Mapping[str, int | Sequence[Any]],
     beta: int = 2,
     *,
-    method: Literal["uniform", "split"] = "uniform",
+    method: Literal["uniform", "tree", "split"] = "uniform",
     p_context: float = 0.5,
     concentration: float | None = 1.0,
     order: Sequence[str] | None = None,
@@ -35,11 +36,13 @@ def random_cstree(
         A number `p` stands for `p` binary variables. Variables without names are called ``X1``, ``X2``, ...
     beta : int
         Context bound.
-    method : {"uniform", "split"}
+    method : {"uniform", "tree", "split"}
         ``uniform``: every staging with contexts of at most `beta` variables is equally probable; for ``beta > 2``
-        only where the levels are small. ``split``: the level is split top-down, as in the generator of the paper's
-        experiments: each variable that a context does not hold yet gets its chance `p_context` of becoming a
-        context variable there; if several do, one of them is taken at random.
+        only with ``beta = 3`` and binary variables, or where the levels are small. ``tree``: every staging that a
+        decision tree can draw is, which is the same for ``beta <= 2`` and has no limit. ``split``: the level is
+        split top-down, as in the generator of the paper's experiments: each variable that a context does not hold
+        yet gets its chance `p_context` of becoming a context variable there; if several do, one of them is taken at
+        random.
     p_context : float
         Only for ``split``: the smaller, the fewer stages. At 1 every stage has `beta` context variables.
     concentration : float or None
@@ -66,17 +69,24 @@ def random_cstree(
     check_beta(beta)
     rng = as_generator(random_state)
     states = _named_states(cards)
-    if method not in ("uniform", "split"):
-        raise InputError(f"there is no method {method!r} of drawing a CStree; choose 'uniform' or 'split'")
+    if method not in ("uniform", "tree", "split"):
+        raise InputError(f"there is no method {method!r} of drawing a CStree; choose 'uniform', 'tree' or 'split'")
     if not 0 <= p_context <= 1:
         raise InputError(f"p_context is a probability, not {p_context!r}")
     if order is None:
         order = [list(states)[i] for i in rng.permutation(len(states))]
+    largest = [len(states[v]) for v in order[:-1] if v in states and len(states[v]) > 1]
+    if method == "uniform" and not cover_fits(largest, beta):
+        raise LimitError(
+            f"there are too many stagings of {len(largest)} variables with beta={beta} to draw from all of them: give"
+            " method='tree', which draws from those of decision trees, or a smaller beta"
+        )
     stagings: dict[str, Staging] = {}
     for position, variable in enumerate(order):
         scope = {v: states[v] for v in order[:position] if v in states}
-        if method == "uniform":
-            (stagings[variable],) = draw(scope, beta, random_state=rng)
+        if method != "split":
+            kind: StagingKind = "all" if method == "uniform" else "tree"
+            (stagings[variable],) = draw(scope, beta, kind=kind, random_state=rng)
         else:
             stagings[variable] = Staging.trusted(as_scope(scope), _split(scope, beta, p_context, rng))
     tree = CStree(order, stagings, states=states)

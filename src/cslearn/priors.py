@@ -14,13 +14,14 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import lru_cache
 from math import comb, fsum, inf, log, prod
-from typing import ClassVar, Literal, get_args
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cslearn.errors import InputError
 from cslearn.stagings import Staging
+from cslearn.stagings.counting import StagingKind, check_kind
 from cslearn.stagings.every import all_weights, is_binary_three, log_sum_of_binary_others
 from cslearn.stagings.level import LevelWeights, Splits, inclusion_exclusion, log_sum_of_kinds, log_trees
 
@@ -35,9 +36,6 @@ __all__ = [
     "check_stagings",
     "get_prior",
 ]
-
-StagingKind = Literal["tree", "all"]
-"""Which stagings there are beyond two context variables: those that a decision tree can draw, or all."""
 
 
 @dataclass(frozen=True)
@@ -126,7 +124,7 @@ class Prior(ABC):
 @lru_cache(maxsize=100_000)
 def _log_normaliser(prior: Prior, cards: tuple[int, ...], beta: int, stagings: StagingKind) -> float:
     m, sizes = len(cards), np.array(cards, dtype=np.intp)
-    if stagings == "tree" or min(beta, m) <= 2 or is_binary_three(cards, beta):
+    if stagings == "tree" or min(beta, m) <= 2 or is_binary_three(cards, min(beta, m)):
         trees = log_sum_of_kinds(
             cards,
             lambda t, size: prior._log_stage(m, t, beta) + prior.log_share(m, t) / size,
@@ -238,9 +236,7 @@ def get_prior(prior: str | Prior) -> Prior:
 
 def check_stagings(stagings: str, prior: str | Prior, *, beyond_two: bool) -> None:
     """Raise an error if there is no such kind of stagings, or if the prior does not weigh all of them."""
-    if stagings not in get_args(StagingKind):
-        kinds = " and ".join(map(repr, get_args(StagingKind)))
-        raise InputError(f"there are no stagings of the kind {stagings!r}: there are {kinds}")
+    check_kind(stagings)
     if stagings == "all" and beyond_two and (prior == ADAPTIVE or not get_prior(prior).weighs_stages):
         name = prior if isinstance(prior, str) else prior.name
         raise InputError(

@@ -5,18 +5,32 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
-from itertools import islice
+from itertools import islice, product
 from math import comb, factorial, prod
-from numbers import Integral
-from typing import Any
+from typing import Any, Literal, cast, get_args
+
+import numpy as np
 
 from cslearn.errors import InputError
 from cslearn.stagings.cover import BoxCover
 from cslearn.stagings.types import as_scope
 
-__all__ = ["candidate_cards", "count", "count_cstrees", "max_parents", "max_stages"]
+__all__ = [
+    "StagingKind",
+    "candidate_cards",
+    "check_beta",
+    "check_kind",
+    "count",
+    "count_binary_others",
+    "count_cstrees",
+    "count_trees",
+    "max_parents",
+    "max_stages",
+]
 
 Cards = Sequence[int] | Mapping[Any, int]
+StagingKind = Literal["tree", "all"]
+"""Which stagings there are beyond two context variables: those that a decision tree can draw, or all."""
 
 
 def candidate_cards(cards: Cards, candidates: Iterable[Any] | None = None) -> dict[Any, int]:
@@ -33,14 +47,22 @@ def candidate_cards(cards: Cards, candidates: Iterable[Any] | None = None) -> di
     return {v: len(states) for v, states in scope.items() if v in wanted and len(states) > 1}
 
 
-def check_beta(beta: int) -> int:
+def check_beta(beta: Any) -> int:
     """Return `beta` if it is a context bound: a whole number, zero or more."""
-    if isinstance(beta, bool) or not isinstance(beta, Integral) or beta < 0:
+    if isinstance(beta, bool) or not isinstance(beta, int | np.integer) or beta < 0:
         raise InputError(f"beta, the largest number of context variables of a stage, is 0, 1, 2, ..., not {beta!r}")
     return int(beta)
 
 
-def count(cards: Cards, beta: int, candidates: Iterable[Any] | None = None) -> int:
+def check_kind(kind: str) -> StagingKind:
+    """Return `kind` if there are such stagings."""
+    if kind not in get_args(StagingKind):
+        kinds = " and ".join(map(repr, get_args(StagingKind)))
+        raise InputError(f"there are no stagings of the kind {kind!r}: there are {kinds}")
+    return cast(StagingKind, kind)
+
+
+def count(cards: Cards, beta: int, candidates: Iterable[Any] | None = None, *, kind: StagingKind = "all") -> int:
     """Count the stagings of a level whose contexts have at most `beta` variables.
 
     Parameters
@@ -51,17 +73,19 @@ def count(cards: Cards, beta: int, candidates: Iterable[Any] | None = None) -> i
         Context bound.
     candidates : iterable, optional
         The variables that may be context variables; all of them by default.
+    kind : {"all", "tree"}
+        Count all stagings, or those that a decision tree can draw; up to ``beta = 2`` these are all.
 
     Returns
     -------
     int
-        Exact, by a closed form for ``beta <= 2`` (Theorem 1) and for ``beta = 3`` with binary variables,
-        otherwise by exact cover, which is limited to small levels.
+        Exact, by a closed form for ``beta <= 2`` (Theorem 1) and for ``beta = 3`` with binary variables, by a
+        recursion for trees, and otherwise by exact cover, which is limited to small levels.
 
     Raises
     ------
     LimitError
-        If there is no closed form and the level is too large for an exact cover.
+        If all stagings are asked for, there is no closed form and the level is too large for an exact cover.
 
     Examples
     --------
@@ -70,37 +94,56 @@ def count(cards: Cards, beta: int, candidates: Iterable[Any] | None = None) -> i
     25
     >>> stagings.count({"age": 3, "sex": 2, "dose": 4}, beta=2, candidates=["age", "sex"])
     12
-    >>> stagings.count([2, 3, 3], beta=3)
-    3470
+    >>> stagings.count([2, 3, 3], beta=3), stagings.count([2, 3, 3], beta=3, kind="tree")
+    (3470, 3074)
     """
-    return _count(tuple(sorted(candidate_cards(cards, candidates).values())), check_beta(beta))
+    # The largest cardinalities first: so an exact cover has the fewest partial covers.
+    sizes = tuple(sorted(candidate_cards(cards, candidates).values(), reverse=True))
+    return _count(sizes, min(check_beta(beta), len(sizes)), check_kind(kind))
 
 
 @cache
-def _count(cards: tuple[int, ...], beta: int) -> int:
+def _count(cards: tuple[int, ...], beta: int, kind: StagingKind) -> int:
     m = len(cards)
-    beta = min(beta, m)
     if beta == 0:
         return 1
     if beta == 1:
         return 1 + m
     if beta == 2:
         return 1 - comb(m, 2) + sum(m**d for d in cards)
+    numbers = tuple(Counter(cards).items())
+    if kind == "tree":
+        return count_trees(numbers, beta)
     if beta == 3 and max(cards) == 2:
-        return _count_binary_three(m)
+        return count_trees(numbers, beta) + count_binary_others(m)
     return BoxCover(cards, beta).count()
 
 
-def _count_binary_three(n: int) -> int:
-    """Count the stagings of `n` binary variables with contexts of at most three variables.
+@cache
+def count_trees(numbers: tuple[tuple[int, int], ...], beta: int) -> int:
+    """Count the stagings that a decision tree draws, given pairs of a cardinality and how many variables have it.
 
-    Trees by inclusion and exclusion over the variables that can be at the root; then the two families of stagings
-    that no decision tree draws: 8 skeletons for each triple of variables, whose three two-variable cells may each
-    split once more on one of the ``n - 3`` other variables, and 8 skeletons for each quadruple.
+    By inclusion and exclusion over the variables that all stages hold. What is below a context depends on how many
+    variables of each cardinality are left, and on nothing else.
     """
-    subtree = 1 + (n - 1) ** 3 - comb(n - 1, 2)
-    trees = 1 + n * subtree**2 - comb(n, 2) * (n - 1) ** 4 + comb(n, 3)
-    return trees + 8 * comb(n, 3) * (n - 2) ** 3 + 8 * comb(n, 4)
+    total = 1
+    for chosen in product(*(range(min(n, beta) + 1) for _, n in numbers)):
+        r = sum(chosen)
+        if 0 < r <= beta:
+            ways = prod(comb(n, c) for (_, n), c in zip(numbers, chosen, strict=True))
+            outcomes = prod(d**c for (d, _), c in zip(numbers, chosen, strict=True))
+            rest = count_trees(tuple((d, n - c) for (d, n), c in zip(numbers, chosen, strict=True)), beta - r)
+            total += (-1) ** (r + 1) * ways * rest**outcomes
+    return total
+
+
+def count_binary_others(n: int) -> int:
+    """Count the stagings of `n` binary variables with contexts of at most three that no decision tree draws.
+
+    There are two families: 8 skeletons for each triple of variables, whose three two-variable cells may each split once
+    more on one of the ``n - 3`` other variables, and 8 skeletons for each quadruple.
+    """
+    return 8 * comb(n, 3) * (n - 2) ** 3 + 8 * comb(n, 4)
 
 
 def count_cstrees(cards: Cards, beta: int, order: Sequence[Any] | None = None) -> int:

@@ -21,8 +21,8 @@ are passes over that graph, one layer at a time.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from functools import cached_property, lru_cache
+from collections.abc import Callable, Sequence
+from functools import cache, cached_property, lru_cache
 from itertools import combinations, permutations, product
 from math import comb, inf, log
 from typing import Any, NamedTuple
@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 
 from cslearn._numerics import log_sum_exp, log_sum_exp_axis
 from cslearn.errors import LimitError
+from cslearn.stagings.counting import count_binary_others
 from cslearn.stagings.cover import BoxCover, Pairs
 from cslearn.stagings.level import (
     SMALLEST_PROBABILITY,
@@ -48,6 +49,7 @@ __all__ = [
     "all_weights",
     "binary_others",
     "cover_fits",
+    "draw_binary_other",
     "is_binary_three",
     "log_sum_of_binary_others",
     "tree_weights",
@@ -71,8 +73,9 @@ def all_weights(cards: Ints, stages: Sequence[Floats]) -> LevelWeights | AllWeig
         ``stages[t]`` has shape ``(m, d) * t`` and the log-weights of the stages with `t` context variables, for each
         ``t`` up to the context bound, as in :class:`cslearn.stagings.level.LevelWeights`.
     """
+    stages = stages[: len(cards) + 1]
     beta = len(stages) - 1
-    if min(beta, len(cards)) <= 2:
+    if beta <= 2:
         return tree_weights(cards, stages)
     if is_binary_three(cards, beta):
         return BinaryWeights(cards, stages)
@@ -164,6 +167,7 @@ class _Skeletons(NamedTuple):
     quadruple: Ints
 
 
+@cache
 def _rings() -> list[tuple[list[tuple[int, ...]], list[tuple[int | None, ...]]]]:
     """Return, for three variables, the two corners and three edges (None: free) of each of the eight skeletons."""
     found = []
@@ -183,6 +187,7 @@ def _rings() -> list[tuple[list[tuple[int, ...]], list[tuple[int | None, ...]]]]
     return found
 
 
+@cache
 def _eights() -> list[list[tuple[int | None, ...]]]:
     """Return, for four variables, the eight stagings with eight stages of three variables that no tree draws."""
     words = ("000*", "0*10", "*011", "*100", "01*1", "10*0", "1*01", "111*")
@@ -382,6 +387,24 @@ def log_sum_of_binary_others(m: int, two: float, three: float) -> float:
     return log_sum_exp(terms)
 
 
+def draw_binary_other(n: int, rng: np.random.Generator) -> list[Pairs]:
+    """Draw one of the stagings of `n` binary variables that no tree draws, all with equal probability."""
+    of_triples = 8 * comb(n, 3) * (n - 2) ** 3
+    if rng.random() * count_binary_others(n) >= of_triples:
+        variables = np.sort(rng.choice(n, 4, replace=False)).tolist()
+        staging = _eights()[int(rng.integers(8))]
+        return [tuple((k, x) for k, x in zip(variables, cell, strict=True) if x is not None) for cell in staging]
+    variables = np.sort(rng.choice(n, 3, replace=False)).tolist()
+    corners, edges = _rings()[int(rng.integers(8))]
+    found: list[Pairs] = [tuple(zip(variables, corner, strict=True)) for corner in corners]
+    outside = [None, *(k for k in range(n) if k not in variables)]
+    for edge in edges:
+        pairs = tuple((k, x) for k, x in zip(variables, edge, strict=True) if x is not None)
+        split = outside[int(rng.integers(len(outside)))]
+        found += [pairs] if split is None else [(*pairs, (split, x)) for x in (0, 1)]
+    return found
+
+
 def binary_others(stages: Sequence[Floats], two: Floats, three: Floats, combine: np.ufunc) -> Floats:
     """Return the log sum or maximum over the stagings that no tree draws, for every subset of a candidate set.
 
@@ -434,18 +457,38 @@ def binary_others(stages: Sequence[Floats], two: Floats, three: Floats, combine:
 
 
 # ------------------------------------------------------------------ small levels of any cardinalities
-@lru_cache(maxsize=256)
-def _cover(cards: tuple[int, ...], beta: int) -> BoxCover:
-    return BoxCover(cards, beta, LEARNING_LIMIT)
+class _Cover(NamedTuple):
+    """The covers of a level, found with the variables of most states first, and its contexts by their own positions."""
+
+    box: BoxCover
+    contexts: tuple[Pairs, ...]
 
 
 @lru_cache(maxsize=256)
-def cover_fits(cards: tuple[int, ...], beta: int) -> bool:
+def _box(cards: tuple[int, ...], beta: int, limit: int | None) -> BoxCover:
+    return BoxCover(cards, beta, limit)
+
+
+@lru_cache(maxsize=256)
+def _cover(cards: tuple[int, ...], beta: int, limit: int | None) -> _Cover:
+    # With the largest cardinalities first there are far fewer partial covers.
+    places = sorted(range(len(cards)), key=lambda k: -cards[k])
+    box = _box(tuple(cards[k] for k in places), beta, limit)
+    return _Cover(box, tuple(tuple(sorted((places[k], x) for k, x in context)) for context in box.contexts))
+
+
+def cover_fits(cards: Sequence[int], beta: int) -> bool:
     """Tell whether all stagings of a level are within the limit of learning, or have a closed form."""
-    if min(beta, len(cards)) <= 2 or is_binary_three(cards, beta):
+    beta = min(beta, len(cards))
+    if beta <= 2 or is_binary_three(cards, beta):
         return True
+    return _box_fits(tuple(sorted(cards, reverse=True)), beta)
+
+
+@lru_cache(maxsize=1024)
+def _box_fits(cards: tuple[int, ...], beta: int) -> bool:
     try:
-        return _cover(cards, min(beta, len(cards))).graph.n_covers > 0
+        return _box(cards, beta, LEARNING_LIMIT).graph.n_covers > 0
     except LimitError:
         return False
 
@@ -455,29 +498,45 @@ class CoverWeights(AllWeights):
 
     Parameters
     ----------
-    cover : BoxCover
-    log_weights : sequence of float
-        Of each of ``cover.contexts``.
+    cards : sequence of int
+        Cardinalities of the variables.
+    beta : int
+        Context bound.
+    log_weight : callable
+        The log-weight of a context, given as pairs of a position and a state by ascending positions.
+    limit : int or None
+        The most partial covers; by default those of learning, and with None those of :class:`BoxCover`.
     """
 
-    def __init__(self, cover: BoxCover, log_weights: Sequence[float] | Floats) -> None:
-        self.cover, self.beta = cover, cover.beta
-        self.cards = np.array(cover.cards, dtype=np.intp)
-        self.log_weights = np.asarray(log_weights, dtype=float)
+    def __init__(
+        self,
+        cards: Sequence[int] | Ints,
+        beta: int,
+        log_weight: Callable[[Pairs], float],
+        limit: int | None = LEARNING_LIMIT,
+    ) -> None:
+        self.cards, self.beta, self.limit = np.array(cards, dtype=np.intp), min(beta, len(cards)), limit
+        self.cover, self.contexts = _cover(tuple(map(int, cards)), self.beta, limit)
+        self.log_weights = np.array([log_weight(context) for context in self.contexts], dtype=float)
 
     @classmethod
     def of_level(cls, cards: Ints, stages: Sequence[Floats]) -> CoverWeights:
         """Return the weights that stand in tables, as for :func:`all_weights`."""
-        cover = _cover(tuple(map(int, cards)), min(len(stages) - 1, len(cards)))
-        return cls(cover, [stages[len(c)][tuple(n for pair in c for n in pair)] for c in cover.contexts])
+
+        def log_weight(context: Pairs) -> float:
+            return float(stages[len(context)][tuple(n for pair in context for n in pair)])
+
+        return cls(cards, len(stages) - 1, log_weight)
 
     def without(self, j: int) -> LevelWeights | AllWeights:
         """Return the weights of the stagings in which no stage holds variable `j`."""
-        cards = tuple(int(d) for k, d in enumerate(self.cards) if k != j)
-        number = {context: c for c, context in enumerate(self.cover.contexts)}
-        cover = _cover(cards, min(self.beta, len(cards)))
-        places = [number[tuple((k + (k >= j), x) for k, x in context)] for context in cover.contexts]
-        return CoverWeights(cover, self.log_weights[places])
+        weights = dict(zip(self.contexts, self.log_weights.tolist(), strict=True))
+        return CoverWeights(
+            np.delete(self.cards, j),
+            self.beta,
+            lambda context: weights[tuple((k + (k >= j), x) for k, x in context)],
+            self.limit,
+        )
 
     @cached_property
     def _sums(self) -> Floats:
@@ -511,7 +570,7 @@ class CoverWeights(AllWeights):
             values[covers], numbers[covers] = top, fewest
         chosen, cover = [], graph.n_covers - 1
         while cover:
-            chosen.append(self.cover.contexts[graph.context[picks[cover]]])
+            chosen.append(self.contexts[graph.context[picks[cover]]])
             cover = int(graph.rest[picks[cover]])
         return float(values[-1]), chosen
 
@@ -523,7 +582,7 @@ class CoverWeights(AllWeights):
             edges = slice(int(graph.start[cover]), int(graph.start[cover + 1]))
             weights = self.log_weights[graph.context[edges]] + values[graph.rest[edges]]
             edge = edges.start + draw_log(weights, rng)
-            chosen.append(self.cover.contexts[graph.context[edge]])
+            chosen.append(self.contexts[graph.context[edge]])
             cover = int(graph.rest[edge])
         return chosen
 
@@ -544,7 +603,7 @@ class CoverWeights(AllWeights):
         graph, values = self.cover.graph, self._sums
         passing = np.zeros(graph.n_covers)
         passing[-1] = 1.0
-        chances = np.zeros(len(self.cover.contexts))
+        chances = np.zeros(len(self.contexts))
         for covers, edges, starts in reversed(list(graph.layers())):
             terms = self.log_weights[graph.context[edges]] + values[graph.rest[edges]]
             lengths = np.diff(np.append(starts, len(terms)))
@@ -554,7 +613,7 @@ class CoverWeights(AllWeights):
             chances += np.bincount(graph.context[edges], share, minlength=len(chances))
             passing += np.bincount(graph.rest[edges], share, minlength=len(passing))
         found: dict[tuple[int, ...], Floats] = {}
-        for context, chance in zip(self.cover.contexts, chances, strict=True):
+        for context, chance in zip(self.contexts, chances, strict=True):
             variables = tuple(k for k, _ in context)
             if variables not in found:
                 found[variables] = np.zeros([self.cards[k] for k in variables])

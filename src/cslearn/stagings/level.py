@@ -39,6 +39,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cslearn._numerics import log_sum_exp, log_sum_exp_axis
+from cslearn.stagings.counting import count_trees
 from cslearn.stagings.cover import Pairs
 
 __all__ = [
@@ -47,6 +48,7 @@ __all__ = [
     "Splits",
     "draw_log",
     "draw_uniform",
+    "draw_uniform_tree",
     "from_generating_function",
     "full_split_weight",
     "inclusion_exclusion",
@@ -610,6 +612,35 @@ def draw_uniform(cards: Sequence[int], beta: int, rng: np.random.Generator) -> l
         splits = [-1 if j == k else int(j) for j in drawn]
         if splits[0] < 0 or len(set(splits)) > 1 or rng.random() < 0.5:
             return two_variable_contexts(cards, (k, *splits))
+
+
+def draw_uniform_tree(cards: Sequence[int], beta: int, rng: np.random.Generator) -> list[Pairs]:
+    """Draw one of the stagings that a decision tree draws, all with equal probability.
+
+    A root of each cardinality leads to a known number of trees. A staging is drawn once for each variable that all its
+    stages hold, and accepted with probability one over the number of these; so it is below each of a root's states.
+    """
+    kinds = sorted(set(cards))
+
+    def below(prefix: Pairs, left: list[int], bound: int) -> list[Pairs]:
+        numbers = [sum(cards[k] == d for k in left) for d in kinds]
+        roots = [0.0]
+        for d, number in zip(kinds, numbers, strict=True):
+            fewer = tuple((e, n - (e == d)) for e, n in zip(kinds, numbers, strict=True))
+            roots.append(log(number) + d * log(count_trees(fewer, bound - 1)) if number and bound else -inf)
+        while True:
+            pick = draw_log(np.array(roots), rng) - 1
+            if pick < 0:
+                return [prefix]
+            of_kind = [k for k in left if cards[k] == kinds[pick]]
+            root = of_kind[int(rng.integers(len(of_kind)))]
+            rest = [k for k in left if k != root]
+            drawn = [c for x in range(cards[root]) for c in below((*prefix, (root, x)), rest, bound - 1)]
+            common = set.intersection(*({k for k, _ in context[len(prefix) :]} for context in drawn))
+            if rng.random() * len(common) < 1:
+                return drawn
+
+    return below((), list(range(len(cards))), min(beta, len(cards)))
 
 
 def two_variable_contexts(cards: Sequence[int], shape: tuple[int, ...] | None) -> list[Pairs]:

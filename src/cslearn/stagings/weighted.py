@@ -1,32 +1,53 @@
-"""All stagings of a level, listed or summed with weights, maximised or drawn.
+"""The stagings of a level, listed or summed with weights, maximised or drawn.
 
-One front for every context bound: the recursion of :mod:`cslearn.stagings.level` up to two context variables, the
-exact cover of :mod:`cslearn.stagings.cover` beyond.
+One front for every context bound: the recursion of :mod:`cslearn.stagings.level` up to two context variables and for
+decision trees, and beyond that, for all stagings, the closed form and the exact cover of
+:mod:`cslearn.stagings.every`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import permutations, product
+from itertools import combinations, permutations, product
 from math import inf
 from typing import Any
 
 import numpy as np
 
 from cslearn._numerics import RandomState, as_generator
-from cslearn.errors import InputError
-from cslearn.stagings.counting import Cards, candidate_cards, check_beta
+from cslearn.errors import InputError, LimitError
+from cslearn.stagings.counting import (
+    Cards,
+    StagingKind,
+    candidate_cards,
+    check_beta,
+    check_kind,
+    count,
+    count_binary_others,
+)
 from cslearn.stagings.cover import BoxCover, Pairs
-from cslearn.stagings.every import CoverWeights
-from cslearn.stagings.level import LevelWeights, draw_uniform, inclusion_exclusion, two_variable_contexts
+from cslearn.stagings.every import (
+    AllWeights,
+    CoverWeights,
+    all_weights,
+    draw_binary_other,
+    is_binary_three,
+    tree_weights,
+)
+from cslearn.stagings.level import LevelWeights, draw_uniform, draw_uniform_tree, two_variable_contexts
 from cslearn.stagings.types import Context, Scope, Staging, as_scope
 
 __all__ = ["draw", "listing", "log_sum", "maximum"]
 
 LogWeight = Callable[[Context], float] | Mapping[Context, float]
 
+# Entries of the largest table of weights: half a gigabyte.
+TABLE_LIMIT = 1 << 26
 
-def listing(cards: Cards | Scope, beta: int, candidates: Iterable[Any] | None = None) -> Iterator[Staging]:
+
+def listing(
+    cards: Cards | Scope, beta: int, candidates: Iterable[Any] | None = None, *, kind: StagingKind = "all"
+) -> Iterator[Staging]:
     """Yield every staging of a level whose contexts have at most `beta` variables, each once.
 
     Parameters
@@ -37,6 +58,8 @@ def listing(cards: Cards | Scope, beta: int, candidates: Iterable[Any] | None = 
         Context bound.
     candidates : iterable, optional
         The variables that may be context variables; all of them by default.
+    kind : {"all", "tree"}
+        All stagings, or those that a decision tree can draw; up to ``beta = 2`` these are all.
 
     Yields
     ------
@@ -52,10 +75,13 @@ def listing(cards: Cards | Scope, beta: int, candidates: Iterable[Any] | None = 
     a=0 | a=1
     b=0 | b=1
     """
-    level = _Level(cards, beta, candidates)
+    level = _Level(cards, beta, candidates, kind)
     if level.beta <= 2:
         shapes = _shapes(level.cards, level.beta)
         return (level.staging(two_variable_contexts(level.cards, shape)) for shape in shapes)
+    if level.kind == "tree":
+        everyone = tuple(range(len(level.cards)))
+        return (level.staging(contexts) for contexts, _ in _trees(level.cards, (), everyone, level.beta))
     return map(level.staging, BoxCover(level.cards, level.beta).listing())
 
 
@@ -64,12 +90,14 @@ def log_sum(
     beta: int,
     log_weight: LogWeight | None = None,
     candidates: Iterable[Any] | None = None,
+    *,
+    kind: StagingKind = "all",
 ) -> float:
     """Return the log of the sum, over all stagings of a level, of the product of the weights of their stages.
 
     Parameters
     ----------
-    cards, beta, candidates
+    cards, beta, candidates, kind
         As in :func:`listing`.
     log_weight : callable or mapping, optional
         The natural logarithm of the weight of a context; ``-inf`` is a weight of zero. By default every weight is
@@ -79,7 +107,7 @@ def log_sum(
     -------
     float
         Minus infinity if all stagings have weight zero. The cost is O(m^2 d) for `m` candidates of cardinality
-        `d` and ``beta <= 2``, once the weights are there.
+        `d` and ``beta <= 2``, and O(m^beta d^(beta - 1)) for trees beyond, once the weights are there.
 
     Examples
     --------
@@ -90,10 +118,7 @@ def log_sum(
     >>> round(exp(stagings.log_sum([2, 2, 2], beta=2, log_weight=lambda context: -log(2))), 6)
     3.3125
     """
-    level = _Level(cards, beta, candidates)
-    if level.beta <= 2:
-        return level.weights(log_weight).log_sum()
-    return level.cover_weights(log_weight).log_sum()
+    return _Level(cards, beta, candidates, kind).weights(log_weight).log_sum()
 
 
 def maximum(
@@ -101,6 +126,8 @@ def maximum(
     beta: int,
     log_weight: LogWeight,
     candidates: Iterable[Any] | None = None,
+    *,
+    kind: StagingKind = "all",
 ) -> tuple[float, Staging]:
     """Return the largest log-weight of a staging of a level, and the staging that attains it.
 
@@ -109,7 +136,7 @@ def maximum(
 
     Parameters
     ----------
-    cards, beta, log_weight, candidates
+    cards, beta, log_weight, candidates, kind
         As in :func:`log_sum`.
 
     Returns
@@ -124,11 +151,8 @@ def maximum(
     >>> print(value, "for", staging)
     5.0 for a=0 | a=1, b=0 | a=1, b=1
     """
-    level = _Level(cards, beta, candidates)
-    if level.beta <= 2:
-        value, contexts = level.weights(log_weight).maximum()
-    else:
-        value, contexts = level.cover_weights(log_weight).maximum()
+    level = _Level(cards, beta, candidates, kind)
+    value, contexts = level.weights(log_weight).maximum()
     if value == -inf:
         raise InputError("every staging of the level has weight zero: there is no best one")
     return value, level.staging(contexts)
@@ -140,6 +164,7 @@ def draw(
     log_weight: LogWeight | None = None,
     candidates: Iterable[Any] | None = None,
     *,
+    kind: StagingKind = "all",
     size: int = 1,
     random_state: RandomState = None,
 ) -> list[Staging]:
@@ -147,7 +172,7 @@ def draw(
 
     Parameters
     ----------
-    cards, beta, log_weight, candidates
+    cards, beta, log_weight, candidates, kind
         As in :func:`log_sum`; without `log_weight` the draw is uniform over the stagings.
     size : int
         How many to draw.
@@ -164,11 +189,11 @@ def draw(
     >>> print(stagings.draw([2, 3, 2], beta=2, random_state=1)[0])
     1=0, 2=0 | 1=0, 2=1 | 1=1, 2=0 | 1=1, 2=1 | 1=2, 0=0 | 1=2, 0=1
     """
-    level = _Level(cards, beta, candidates)
+    level = _Level(cards, beta, candidates, kind)
     rng = as_generator(random_state)
-    if level.beta <= 2 and log_weight is None:
-        return [level.staging(draw_uniform(level.cards, level.beta, rng)) for _ in range(size)]
-    weights = level.weights(log_weight) if level.beta <= 2 else level.cover_weights(log_weight)
+    if log_weight is None and (level.beta <= 2 or level.kind == "tree" or is_binary_three(level.cards, level.beta)):
+        return [level.staging(level.draw_uniform(rng)) for _ in range(size)]
+    weights = level.weights(log_weight)
     _check_some_weight(weights.log_sum())
     return [level.staging(weights.draw(rng)) for _ in range(size)]
 
@@ -176,13 +201,14 @@ def draw(
 class _Level:
     """The candidates of a level by position, and the way back to the names."""
 
-    def __init__(self, cards: Cards | Scope, beta: int, candidates: Iterable[Any] | None) -> None:
+    def __init__(self, cards: Cards | Scope, beta: int, candidates: Iterable[Any] | None, kind: str) -> None:
         self.scope = as_scope(cards)
         sizes = {variable: len(states) for variable, states in self.scope.items()}
         chosen = candidate_cards(sizes, candidates)
         self.variables = tuple(chosen)
         self.cards = tuple(chosen.values())
         self.beta = min(check_beta(beta), len(self.cards))
+        self.kind = check_kind(kind)
 
     def context(self, pairs: Pairs) -> Context:
         named = ((self.variables[k], x) for k, x in pairs)
@@ -191,36 +217,73 @@ class _Level:
     def staging(self, contexts: Iterable[Pairs]) -> Staging:
         return Staging.trusted(self.scope, map(self.context, contexts))
 
-    def log_weights(self, contexts: Iterable[Pairs], log_weight: LogWeight | None) -> list[float]:
+    def log_weight(self, pairs: Pairs, log_weight: LogWeight | None) -> float:
+        """Return the log-weight of a context, whose variables are in the order of the level."""
         if log_weight is None:
-            return [0.0 for _ in contexts]
-        look_up = log_weight.__getitem__ if isinstance(log_weight, Mapping) else log_weight
-        # Contexts are handed out with their variables in the order of the level.
-        values = [float(look_up(self.context(tuple(sorted(pairs))))) for pairs in contexts]
-        if any(value == inf or value != value for value in values):
+            return 0.0
+        value = float((log_weight.__getitem__ if isinstance(log_weight, Mapping) else log_weight)(self.context(pairs)))
+        if value == inf or value != value:
             raise InputError("a log-weight of a context must be a number below infinity")
-        return values
+        return value
 
-    def cover_weights(self, log_weight: LogWeight | None) -> CoverWeights:
-        cover = BoxCover(self.cards, self.beta)
-        return CoverWeights(cover, self.log_weights(cover.contexts, log_weight))
-
-    def weights(self, log_weight: LogWeight | None) -> LevelWeights:
+    def weights(self, log_weight: LogWeight | None) -> LevelWeights | AllWeights:
+        if self.kind == "all" and self.beta > 2 and not is_binary_three(self.cards, self.beta):
+            return CoverWeights(self.cards, self.beta, lambda pairs: self.log_weight(pairs, log_weight), limit=None)
         m, d, beta = len(self.cards), max(self.cards, default=0), self.beta
-        stages = [np.zeros((m, d) * t) for t in range(max(beta, 1))]
-        deepest = np.zeros((*((m, d) * (beta - 1)), m)) if beta else None
+        if (m * d) ** beta > TABLE_LIMIT:
+            raise LimitError(
+                f"the weights of contexts of {beta} of {m} variables with up to {d} states make a table of"
+                f" {(m * d) ** beta:,} entries; it is limited to {TABLE_LIMIT:,}. Use a smaller beta or fewer"
+                " candidates."
+            )
+        tables = [np.zeros((m, d) * t) for t in range(beta + 1)]
         if log_weight is not None:
-            for t in range(beta + 1):
-                for variables in permutations(range(m), t):
+            for t, table in enumerate(tables):
+                for variables in combinations(range(m), t):
                     for states in product(*(range(self.cards[k]) for k in variables)):
                         pairs = tuple(zip(variables, states, strict=True))
-                        (value,) = self.log_weights([pairs], log_weight)
-                        at = tuple(number for pair in pairs for number in pair)
-                        if t < beta or not beta:
-                            stages[t][at] = value
-                        elif deepest is not None:
-                            deepest[at[:-1]] += value
-        return LevelWeights(np.array(self.cards, dtype=np.intp), stages, deepest, inclusion_exclusion(beta))
+                        value = self.log_weight(pairs, log_weight)
+                        for turned in permutations(pairs):
+                            table[tuple(number for pair in turned for number in pair)] = value
+        sizes = np.array(self.cards, dtype=np.intp)
+        return tree_weights(sizes, tables) if self.kind == "tree" else all_weights(sizes, tables)
+
+    def draw_uniform(self, rng: np.random.Generator) -> list[Pairs]:
+        """Draw one of the stagings, all with equal probability."""
+        if self.beta <= 2:
+            return draw_uniform(self.cards, self.beta, rng)
+        if self.kind == "all":
+            others = count_binary_others(len(self.cards))
+            if rng.random() < others / count(self.cards, 3):
+                return draw_binary_other(len(self.cards), rng)
+        return draw_uniform_tree(self.cards, self.beta, rng)
+
+
+def _trees(
+    cards: tuple[int, ...], prefix: Pairs, left: tuple[int, ...], beta: int
+) -> Iterator[tuple[list[Pairs], frozenset[int]]]:
+    """Yield the stagings that trees draw below a context, each once, and the further variables that all stages hold.
+
+    Of these the first is taken as the root.
+    """
+    yield [prefix], frozenset()
+    for root in left if beta else ():
+        rest = tuple(k for k in left if k != root)
+        for contexts, common in _below_root(cards, prefix, root, rest, beta - 1):
+            if not common or root < min(common):
+                yield contexts, common | {root}
+
+
+def _below_root(
+    cards: tuple[int, ...], prefix: Pairs, root: int, left: tuple[int, ...], beta: int, x: int = 0
+) -> Iterator[tuple[list[Pairs], frozenset[int]]]:
+    """Yield the same for what stands below the states of a root, from `x` on, together."""
+    for contexts, common in _trees(cards, (*prefix, (root, x)), left, beta):
+        if x + 1 == cards[root]:
+            yield contexts, common
+        else:
+            for others, theirs in _below_root(cards, prefix, root, left, beta, x + 1):
+                yield contexts + others, common & theirs
 
 
 def _shapes(cards: tuple[int, ...], beta: int) -> Iterator[tuple[int, ...] | None]:

@@ -164,30 +164,35 @@ class ExactOrders:
         draw_orders(self._scored, self._ahead, rng.random((size, self.p)), found)
         return found
 
-    def log_sum_over_orders(self, values: Sequence[Floats]) -> Floats:
-        """Return the log of the sum over all allowed orders of products of other scores, many at a time.
+    def mean_over_orders(self, values: Sequence[NDArray[Any]]) -> NDArray[Any]:
+        """Return the expectation of a product over the variables, of which each gives a number that its level decides.
+
+        The recursion is that of the sum over orders, kept as a share of it: ``E(U)``, given that the variables in ``U``
+        come first, is the sum over the last of them of its probability times ``E(U - i)`` times its number.
 
         Parameters
         ----------
         values : sequence of ndarray, shape (levels, n)
-            For each variable, by subsets of its candidates, in place of the log local order scores.
+            For each variable, by subsets of its candidates; `n` products at a time, real or complex.
 
         Returns
         -------
         ndarray, shape (n,)
+            In O(2^p p n), with O(2^p n) memory.
         """
-        orders = self._scored
-        below = (1 << orders.half) - 1
-        ahead = [np.zeros(values[0].shape[1])]
-        for members in range(1, 1 << self.p):
-            terms = []
+        orders, ahead = self._scored, self._ahead
+        sets = np.arange(1 << self.p)
+        sizes = sum(sets >> i & 1 for i in range(self.p))
+        found = np.zeros((1 << self.p, values[0].shape[1]), dtype=np.result_type(*values))
+        found[0] = 1.0
+        for size in range(self.p):
             for i in range(self.p):
-                rest = members & ~(1 << i)
-                if members >> i & 1 and not orders.needed[i] & ~rest:
-                    level = orders.lower[i, rest & below] | orders.upper[i, rest >> orders.half]
-                    terms.append(ahead[rest] + values[i][level])
-            ahead.append(np.logaddexp.reduce(terms) if terms else np.full(len(ahead[0]), -np.inf))
-        return ahead[-1]
+                allowed = (sets >> i & 1 == 0) & (orders.needed[i] & ~sets == 0)
+                rest = sets[(sizes == size) & allowed & (ahead > -np.inf)]
+                level = orders.lower[i, rest & ((1 << orders.half) - 1)] | orders.upper[i, rest >> orders.half]
+                share = np.exp(ahead[rest] + self.subsets.local[i][level] - ahead[rest | 1 << i])
+                found[rest | 1 << i] += share[:, None] * found[rest] * values[i][level]
+        return found[-1]
 
     def log_score(self, order: NDArray[np.integer]) -> float:
         """Return the log of ``P(data, order)``."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,7 @@ __all__ = ["OrderPosterior"]
 
 # Pairs of variables that are diagnosed, and how many at a time, which bounds the memory.
 MAX_PAIRS = 5000
-PAIRS_AT_ONCE = 250
+PAIRS_AT_ONCE = 50
 SCORE_DECIMALS = 4
 
 KIND = "order posterior"
@@ -85,7 +85,8 @@ class OrderPosterior:
         import pandas as pd
 
         positions = np.argsort(self.orders, axis=1)
-        before = (positions[:, :, None] < positions[:, None, :]).mean(axis=0) if len(positions) else np.nan
+        # One variable at a time: all pairs of all draws would take much memory.
+        before = [(column[:, None] < positions).mean(axis=0) for column in positions.T] if len(positions) else np.nan
         return pd.DataFrame(before, index=self.variables, columns=self.variables)
 
     def plot_trace(self) -> Picture:
@@ -246,7 +247,7 @@ class OrderPosterior:
         write_arrays(path, KIND, header, arrays)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> OrderPosterior:
+    def load(cls, path: str | os.PathLike[str]) -> Self:
         """Read what :meth:`save` wrote. Nothing in the file is executed."""
         header, arrays = read_arrays(path, KIND)
         try:

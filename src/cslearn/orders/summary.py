@@ -5,9 +5,6 @@ from __future__ import annotations
 from math import isfinite
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from cslearn.orders.chains import Chain
 from cslearn.orders.posterior import OrderPosterior
 
@@ -31,8 +28,8 @@ def summarise(posterior: OrderPosterior) -> dict[str, Any]:
         ``variables``; for each of the ``chains`` its number of ``moves``, how many of these ``changed`` the order, the
         number of ``draws``, the log order score at the ``start`` and of the ``best`` order met, and a ``trace``: the
         log order score after every so many moves (``every``). ``precedence`` has for each variable the share of the
-        draws in which it comes before each of the later variables of the list, or is None if there are many
-        variables. ``verdict`` is what :attr:`OrderPosterior.verdict` says.
+        draws in which it comes before each of the later variables of the list (after an exact search the share of all
+        orders), or is None if there are many variables. ``verdict`` is what :attr:`OrderPosterior.verdict` says.
 
     Examples
     --------
@@ -48,7 +45,7 @@ def summarise(posterior: OrderPosterior) -> dict[str, Any]:
     p = len(posterior.variables)
     drawn = all(len(chain.orders) for chain in posterior.chains)
     verdict = posterior.verdict if drawn else None
-    together = _before(posterior.orders) if drawn and p <= PRECEDENCE_LIMIT else None
+    together = posterior.precedence().to_numpy() if drawn and p <= PRECEDENCE_LIMIT else None
     return {
         "variables": list(posterior.variables),
         "chains": [_chain(chain) for chain in posterior.chains],
@@ -74,15 +71,6 @@ def _chain(chain: Chain) -> dict[str, Any]:
         "best": _number(chain.best_log_score),
         "trace": {"every": every, "log_scores": [_number(x) for x in chain.trace[every - 1 :: every].tolist()]},
     }
-
-
-def _before(orders: NDArray[np.integer]) -> NDArray[np.float64]:
-    """Return the share of the orders in which the variable of the row comes before that of the column."""
-    positions = np.argsort(orders, axis=1)
-    shares = np.empty((orders.shape[1], orders.shape[1]))
-    for i, column in enumerate(positions.T):
-        shares[i] = (column[:, None] < positions).mean(axis=0)
-    return shares
 
 
 def _number(value: float) -> float | None:

@@ -4,7 +4,7 @@ Positions, DOT and TikZ need nothing beyond the package; the other pictures need
 """
 
 from cslearn.plots.export import ldag_to_dot, ldag_to_tikz, staged_tree_to_dot, staged_tree_to_tikz
-from cslearn.plots.graph import plot_context_graphs, plot_ldag
+from cslearn.plots.graph import plot_context_graphs, plot_edge_graph, plot_ldag
 from cslearn.plots.layout import Layout, layered_layout
 from cslearn.plots.posterior import plot_edge_probabilities, plot_precedence, plot_trace
 from cslearn.plots.staged_tree import plot_staged_tree
@@ -17,6 +17,7 @@ __all__ = [
     "ldag_to_dot",
     "ldag_to_tikz",
     "plot_context_graphs",
+    "plot_edge_graph",
     "plot_edge_probabilities",
     "plot_ldag",
     "plot_precedence",

@@ -15,12 +15,13 @@ from cslearn.stagings import Context
 
 if TYPE_CHECKING:
     import networkx as nx
+    import pandas as pd
     from matplotlib.axes import Axes
 
     from cslearn.graphs import LDAG
     from cslearn.plots._figure import Canvas, Picture
 
-__all__ = ["Labels", "plot_context_graphs", "plot_ldag"]
+__all__ = ["Labels", "plot_context_graphs", "plot_edge_graph", "plot_ldag"]
 
 Edge = tuple[str, str]
 Labels = Literal["auto", "inline", "legend", "none"]
@@ -322,6 +323,75 @@ class _Legend:
                 for line in own:
                     canvas.text((x + self.key_width, y), line, draw.SMALL_POINTS, align="left", role="legend")
                     y += self.line
+
+
+# ---------------------------------------------------------------- probabilities of edges
+def plot_edge_graph(frame: pd.DataFrame, threshold: float = 0.5) -> Picture:
+    """Draw the edges that are more probable than a threshold, with their probabilities, as a graph.
+
+    Two variables are joined if an edge between them, in one direction or the other, is more probable than the
+    threshold. The edge is solid where its direction is too. Otherwise it is dashed, and both directions are told, that
+    of the arrow first. The thicker an edge, the more probable that the two are joined.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        Probabilities; rows are parents and columns children.
+    threshold : float
+
+    Returns
+    -------
+    Picture
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from cslearn.plots import plot_edge_graph
+    >>> values = [[0.0, 0.9, 0.4], [0.0, 0.0, 0.1], [0.5, 0.1, 0.0]]
+    >>> svg = plot_edge_graph(pd.DataFrame(values, index=list("abc"), columns=list("abc"))).to_svg()
+    >>> [text in svg for text in ("<!-- 0.90 -->", "<!-- 0.50 / 0.40 -->", "<!-- 0.10")]
+    [True, True, False]
+    """
+    import networkx as nx
+
+    if list(frame.index) != list(frame.columns):
+        raise InputError("the rows and columns of edge probabilities are the same variables, in the same order")
+    if not 0 <= threshold < 1:
+        raise InputError(f"the threshold is a probability below 1, not {threshold!r}")
+    draw = figures()
+    variables = list(frame.index)
+    graph = nx.DiGraph()
+    graph.add_nodes_from(variables)
+    text: dict[Edge, str] = {}
+    dashed, joined = set(), {}
+    edges = [(float(frame.loc[u, v]), u, v) for u in variables for v in variables if u != v]
+    # The most probable first. One that closes a cycle, which is hardly met, is drawn the other way round.
+    for _, u, v in sorted(edges, key=lambda edge: -edge[0]):
+        a, b = (v, u) if nx.has_path(graph, v, u) else (u, v)
+        along, against = float(frame.loc[a, b]), float(frame.loc[b, a])
+        if graph.has_edge(a, b) or along + against <= threshold:
+            continue
+        graph.add_edge(a, b)
+        joined[a, b] = min(along + against, 1.0)
+        if along > threshold:
+            text[a, b] = f"{along:.2f}"
+        else:
+            text[a, b] = f"{along:.2f} / {against:.2f}"
+            dashed.add((a, b))
+    look = _Look(text, [], frozenset(dashed))
+    names = {v: draw.plain(name_lines(v)) for v in variables}
+    sizes = {v: _node_size(draw, name) for v, name in names.items()}
+    layout = layered_layout(graph, sizes, {edge: look.size(draw, edge) for edge in text})
+    notes = [f"Edges with a probability above {threshold:g}."]
+    if dashed:
+        notes.append("Dashed: in one direction or the other; that of the arrow comes first.")
+    legend = _Legend(draw, [], layout.size[0], notes)
+    size = (max(layout.size[0], legend.size[0]), layout.size[1] + legend.size[1])
+    canvas = draw.Canvas(size)
+    shift = (size[0] - layout.size[0]) / 2
+    _draw_graph(canvas, draw, layout, graph.edges, names, line_widths(graph, joined), shift, look=look)
+    legend.draw(canvas, ((size[0] - legend.size[0]) / 2, layout.size[1]))
+    return canvas.figure
 
 
 # ---------------------------------------------------------------- context graphs

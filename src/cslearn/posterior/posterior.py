@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from math import lgamma, log
+from math import isclose, log
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -51,8 +52,16 @@ N_TREES = 50
 ROUNDING = 1e-12
 EXACT_DRAWS = 2000
 MOST_PARENTS = 10
-# Levels up to which predictions are averaged over all orders.
+# Averages over all orders: levels whose probability matters, of all variables together, and variables.
 EXACT_LEVELS = 2500
+EXACT_VARIABLES = 14
+# Levels of a variable that an exact posterior is averaged over.
+MOST_LEVELS = 1000
+# Two scores of an order are the same if they differ by no more.
+SCORE_TOLERANCE = 1e-6
+
+Stages = tuple[tuple[tuple[int, int], ...], ...]
+"""The stages of a variable as pairs of column and code."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -102,6 +111,44 @@ class CStreePosterior(OrderPosterior):
         scores = exact.subsets.scores
         return cls(scores.table.variables, [chain], settings or {}, scores=scores, exact=exact)
 
+    def with_scores(self, scores: Scores) -> CStreePosterior:
+        """Return the posterior with the scores of the data, which a file of draws does not hold.
+
+        Parameters
+        ----------
+        scores : Scores
+            Of the same data, prior, equivalent sample size, candidates and context bound that the draws were made with.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> from cslearn import CStreeLearner
+        >>> from cslearn.datasets import chickenpox_model
+        >>> from cslearn.posterior import CStreePosterior
+        >>> from cslearn.scores import Scores
+        >>> data = chickenpox_model().sample(1000, random_state=0)
+        >>> learner = CStreeLearner(prior="tree", ess=2.0).fit(data)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     learner.posterior_.save(pathlib.Path(folder, "draws.npz"))
+        ...     draws = CStreePosterior.load(pathlib.Path(folder, "draws.npz"))
+        >>> posterior = draws.with_scores(Scores(data, prior="tree", ess=2.0))
+        >>> bool(posterior.edge_probabilities().loc["exposed", "carrier"] > 0.8)
+        True
+        """
+        if tuple(scores.table.variables) != tuple(self.variables):
+            raise InputError(
+                f"the draws are orders of {', '.join(self.variables)}, and the scores are of the variables"
+                f" {', '.join(scores.table.variables)}"
+            )
+        chain = self.best
+        now = scores.order_score(self.order_names(chain.best_order))
+        if not isclose(now, chain.best_log_score, rel_tol=SCORE_TOLERANCE):
+            raise InputError(
+                f"these are not the scores that the draws were made with: the best order has {now:.6f}, and had"
+                f" {chain.best_log_score:.6f}. Give the same data, prior, ess, candidates and beta."
+            )
+        return CStreePosterior(self.variables, self.chains, self.settings, scores=scores)
+
     # ------------------------------------------------------------------ orders
     def precedence(self) -> pd.DataFrame:
         """Return the probability that the variable of the row comes before that of the column."""
@@ -123,7 +170,10 @@ class CStreePosterior(OrderPosterior):
     @property
     def _scores(self) -> Scores:
         if self.scores is None:
-            raise InputError("these are orders without the data they were learned from: use `posterior_` of a learner")
+            raise InputError(
+                "these are orders without the data they were learned from: use `posterior_` of a learner, or"
+                " `with_scores` for draws from a file"
+            )
         return self.scores
 
     @cached_property
@@ -132,13 +182,35 @@ class CStreePosterior(OrderPosterior):
 
     def _probable_levels(self, i: int, n_orders: int | None) -> dict[Level, float]:
         """Return the levels of a variable with their probabilities."""
-        if self.exact is not None:
-            return exact_levels(self.exact, i)
+        if n_orders is None and self.exact is not None:
+            return exact_levels(self.exact, i, MOST_LEVELS)
         if n_orders is None:
             # Stages take less time than predictions, and few candidates make few levels: then all draws.
             fewer = max(20_000 // len(self.variables), N_ORDERS // 4)
             n_orders = len(self.orders) if are_looked_up(self._scores) else fewer
         return drawn_levels(self._scores, self._some_orders(n_orders), i)
+
+    @cached_property
+    def _all_levels(self) -> list[dict[Level, float]] | None:
+        """The levels of every variable whose probability matters; None if they are too many to go through."""
+        if self.exact is None or len(self.variables) > EXACT_VARIABLES:
+            return None
+        found = [exact_levels(self.exact, i) for i in range(len(self.variables))]
+        return found if sum(map(len, found)) <= EXACT_LEVELS else None
+
+    def _mean_over_orders(self, values: Sequence[Mapping[Level, NDArray[Any]]]) -> NDArray[Any]:
+        """Return the mean over all orders of products over the variables, each given by level: shape (n,)."""
+        assert self.exact is not None
+        tables = []
+        for candidates, of_level in zip(self._scores.candidates, values, strict=True):
+            some = next(iter(of_level.values()))
+            table = np.zeros((1 << len(candidates), len(some) + 1), dtype=some.dtype)
+            for level, row in of_level.items():
+                # The last column is the share of the orders that have none of the levels left out.
+                table[sum(1 << k for k in level)] = np.append(row, 1.0)
+            tables.append(table)
+        means = self.exact.mean_over_orders(tables)
+        return means[:-1] / means[-1]
 
     def _drawn_levels(self, n_orders: int | None) -> list[list[Level]]:
         return draw_levels(self._scores, self._some_orders(n_orders))
@@ -181,7 +253,7 @@ class CStreePosterior(OrderPosterior):
             orders = self._some_orders(EDGE_WORK // self._levels.cost_of_edges + 1 if n_orders is None else n_orders)
             parts = np.array_split(orders, len(orders) * p**2 // EDGE_MEMORY + 1)
             found = sum((self._levels.edges(part).sum(axis=0) for part in parts), np.zeros((p, p))) / len(orders)
-        return self._frame(found if directed else found + found.T)
+        return self._frame(found if directed else np.minimum(found + found.T, 1.0))
 
     def edge_draws(self, n_orders: int | None = None) -> Floats:
         """Return the edge probabilities given each of the drawn orders, shape (orders, p, p), from row to column."""
@@ -213,21 +285,61 @@ class CStreePosterior(OrderPosterior):
         names = [f"{self.variables[k // p]} -> {self.variables[k % p]}" for k in chosen]
         yield Quantities("edge", names, draws[:, :, chosen])
 
-    def graph(self, threshold: float = 0.5, *, n_orders: int | None = None) -> nx.DiGraph:
+    def graph(
+        self, threshold: float = 0.5, *, directed: bool = True, n_orders: int | None = None
+    ) -> nx.DiGraph | nx.Graph:
         """Return the graph of the edges that are more probable than a threshold.
 
-        Above one half no edge stands in both directions; a longer cycle is possible, though hardly met.
+        Parameters
+        ----------
+        threshold : float
+            From one half on no edge stands in both directions; a longer cycle is possible, though hardly met.
+        directed : bool
+            False: an undirected graph of the pairs of which one is a context variable of the other, whichever. It has
+            the edges whose direction the data leave open, which may miss the threshold in both directions.
+        n_orders : int, optional
+            As for :meth:`edge_probabilities`.
+
+        Returns
+        -------
+        networkx.DiGraph or networkx.Graph
+            Edges have the attribute ``probability``.
+
+        Examples
+        --------
+        >>> from cslearn import CStreeLearner
+        >>> from cslearn.datasets import chickenpox_model
+        >>> posterior = CStreeLearner().fit(chickenpox_model().sample(1000, random_state=0)).posterior_
+        >>> sorted(posterior.graph(0.8).edges)
+        [('diagnosis', 'carrier'), ('exposed', 'carrier')]
+        >>> len(posterior.graph(0.8, directed=False).edges)
+        3
         """
         import networkx as nx
 
         if not 0 <= threshold < 1:
             raise InputError(f"the threshold is a probability below 1, not {threshold!r}")
-        values = self.edge_probabilities(n_orders=n_orders).to_numpy()
-        graph = nx.DiGraph()
+        values = self.edge_probabilities(directed, n_orders=n_orders).to_numpy()
+        graph = nx.DiGraph() if directed else nx.Graph()
         graph.add_nodes_from(self.variables)
         for parent, child in np.argwhere(values > threshold).tolist():
             graph.add_edge(self.variables[parent], self.variables[child], probability=float(values[parent, child]))
         return graph
+
+    def plot_graph(self, threshold: float = 0.5) -> Picture:
+        """Draw the graph of the probable edges with their probabilities: see :func:`cslearn.plots.plot_edge_graph`.
+
+        Examples
+        --------
+        >>> from cslearn import CStreeLearner
+        >>> from cslearn.datasets import chickenpox_model
+        >>> posterior = CStreeLearner().fit(chickenpox_model().sample(1000, random_state=0)).posterior_
+        >>> "<svg" in posterior.plot_graph().to_svg()
+        True
+        """
+        from cslearn.plots import plot_edge_graph
+
+        return plot_edge_graph(self.edge_probabilities(), threshold)
 
     def plot_edge_probabilities(self, directed: bool = True) -> Picture:
         """Draw :meth:`edge_probabilities` as a heat map: see :func:`cslearn.plots.plot_edge_probabilities`."""
@@ -244,7 +356,7 @@ class CStreePosterior(OrderPosterior):
         variable : str
         context : mapping of variable to state
         n_orders : int, optional
-            Orders to average over; not needed after an exact search.
+            Orders to average over. After an exact search by default all levels, or of very many a thousand.
         """
         i, context = self._column(variable), Context(context)
         pairs = sorted(self._coded(v, state) for v, state in context.items())
@@ -265,7 +377,7 @@ class CStreePosterior(OrderPosterior):
         parents : iterable of str
             At most ten.
         n_orders : int, optional
-            Orders to average over; not needed after an exact search.
+            Orders to average over. After an exact search by default all levels, or of very many a thousand.
 
         Examples
         --------
@@ -282,28 +394,45 @@ class CStreePosterior(OrderPosterior):
         total = sum(probability * self._levels.parents(i, level, columns) for level, probability in levels)
         return min(max(total, 0.0), 1.0)
 
-    def relation_probability(self, relation: CSIRelation, *, n_orders: int | None = None) -> float:
-        """Return the probability that, in the context of a relation, its target depends on nothing else before it.
+    def relation_probability(
+        self, relation: CSIRelation | str, *, n_draws: int = N_ORDERS, random_state: RandomState = 0
+    ) -> float:
+        """Return the probability that the CStree entails a CSI relation: that it holds for all its parameters.
 
-        That is so if all outcomes that agree with the context are in one stage, which has no other context variables.
+        It is the share, of CStrees drawn from the posterior, of those that :meth:`cslearn.CStree.implies` it. Whether a
+        relation holds depends on the stagings of all variables between its sides, so that there is no closed form. The
+        standard error of a probability `q` is the square root of ``q (1 - q) / n_draws``: at most 0.035 for 200.
 
         Parameters
         ----------
-        relation : CSIRelation
-            Of a stage, as :meth:`cslearn.CStree.csi_relations` gives them.
-        n_orders : int, optional
-            Orders to average over; not needed after an exact search.
-        """
-        i = self._column(relation.target)
-        states = dict(self._coded(v, state) for v, state in relation.context.items())
-        total = 0.0
-        for level, probability in self._probable_levels(i, n_orders).items():
-            for columns, stages in self._levels.stages(i, level).items():
-                if states.keys() >= set(columns):
-                    total += probability * float(stages[tuple(states[c] for c in columns)])
-        return min(max(total, 0.0), 1.0)
+        relation : CSIRelation or str
+            A text is read by :meth:`cslearn.graphs.CSIRelation.parse`.
+        n_draws : int
+            CStrees that are drawn.
+        random_state : int, Generator or None
 
-    def relation_probabilities(self, tree: CStree, *, n_orders: int | None = None) -> dict[CSIRelation, float]:
+        Raises
+        ------
+        LimitError
+            If a drawn CStree is too large to decide; see :meth:`cslearn.CStree.implies`.
+
+        Examples
+        --------
+        >>> from cslearn import CStreeLearner
+        >>> from cslearn.datasets import chickenpox_model
+        >>> posterior = CStreeLearner().fit(chickenpox_model().sample(1000, random_state=0)).posterior_
+        >>> posterior.relation_probability("diagnosis _||_ carrier") < 0.05
+        True
+        >>> posterior.relation_probability("background _||_ carrier | exposed=no") > 0.5
+        True
+        """
+        if isinstance(relation, str):
+            relation = CSIRelation.parse(relation, self._scores.table.state_map)
+        return self._relation_probabilities([relation], n_draws, random_state)[relation]
+
+    def relation_probabilities(
+        self, tree: CStree, *, n_draws: int = N_ORDERS, random_state: RandomState = 0
+    ) -> dict[CSIRelation, float]:
         """Return :meth:`relation_probability` of all relations of a CStree, as ``relation_table`` takes them.
 
         Examples
@@ -315,20 +444,92 @@ class CStreePosterior(OrderPosterior):
         >>> all(0 <= p <= 1 for p in probabilities.values())
         True
         """
-        return {r: self.relation_probability(r, n_orders=n_orders) for r in tree.csi_relations()}
+        return self._relation_probabilities(tree.csi_relations(), n_draws, random_state)
+
+    def _relation_probabilities(
+        self, relations: Sequence[CSIRelation], n_draws: int, random_state: RandomState
+    ) -> dict[CSIRelation, float]:
+        from cslearn.graphs.entailment import Entailment
+
+        # Few variables have few structures, which are drawn again and again.
+        drawn = Counter(zip(*self._drawn_structures(n_draws, as_generator(random_state)), strict=True))
+        found = dict.fromkeys(relations, 0)
+        for (order, stagings), times in drawn.items():
+            holds = Entailment(self._structure(order, stagings))
+            for relation in relations:
+                found[relation] += times * holds.implies(relation)
+        return {relation: number / n_draws for relation, number in found.items()}
 
     def n_stages(self, *, n_orders: int | None = None) -> pd.Series:
         """Return the expected number of stages of each variable."""
         import pandas as pd
 
-        expected = [
-            sum(
-                probability * sum(float(stages.sum()) for stages in self._levels.stages(i, level).values())
-                for level, probability in self._probable_levels(i, n_orders).items()
-            )
-            for i in range(len(self.variables))
-        ]
+        numbers = [self._n_stages(i, n_orders) for i in range(len(self.variables))]
+        expected = [float(chances @ np.arange(len(chances))) for chances in numbers]
         return pd.Series(expected, index=list(self.variables), name="stages")
+
+    def n_stages_distribution(self, variable: str | None = None, *, n_orders: int | None = None) -> pd.Series:
+        """Return how probable each number of stages is, of one variable or of all together.
+
+        Given an order both are in closed form, by the generating function of the number of stages.
+
+        Parameters
+        ----------
+        variable : str, optional
+            By default the stages of all variables are counted together.
+        n_orders : int, optional
+            Orders to average over. After an exact search by default all: for one variable always (all levels, or of
+            very many a thousand), for all together while their levels are few, as in :meth:`log_prob`.
+
+        Returns
+        -------
+        Series
+            Probabilities by the number of stages, from 1 on.
+
+        Examples
+        --------
+        >>> from cslearn import CStreeLearner
+        >>> from cslearn.datasets import chickenpox_model
+        >>> posterior = CStreeLearner().fit(chickenpox_model().sample(1000, random_state=0)).posterior_
+        >>> posterior.n_stages_distribution("exposed").round(2).tolist()
+        [0.55, 0.24, 0.16, 0.04]
+        >>> posterior.n_stages_distribution().idxmax()
+        8
+        """
+        import pandas as pd
+
+        if variable is not None:
+            found = self._n_stages(self._column(variable), n_orders)
+        else:
+            found = self._total_stages(n_orders)
+        found = np.trim_zeros(found.round(15), "b")[1:]
+        return pd.Series(found, index=pd.RangeIndex(1, len(found) + 1, name="stages"), name="probability")
+
+    def _n_stages(self, i: int, n_orders: int | None) -> Floats:
+        levels = self._probable_levels(i, n_orders)
+        numbers = [self._levels.n_stages(i, level) for level in levels]
+        total = np.zeros(max(map(len, numbers)))
+        for chances, probability in zip(numbers, levels.values(), strict=True):
+            total[: len(chances)] += probability * chances
+        return total / sum(levels.values())
+
+    def _total_stages(self, n_orders: int | None) -> Floats:
+        every = self._all_levels if n_orders is None else None
+        if every is None:
+            levels = self._drawn_levels(n_orders)
+            by_variable = [{level: self._levels.n_stages(i, level) for level in of} for i, of in enumerate(levels)]
+        else:
+            by_variable = [{level: self._levels.n_stages(i, level) for level in of} for i, of in enumerate(every)]
+        size = 1 + sum(max(map(len, numbers.values())) - 1 for numbers in by_variable)
+        # A sum of independent numbers: their transforms are multiplied.
+        waves = [{level: np.fft.rfft(chances, size) for level, chances in of.items()} for of in by_variable]
+        if every is not None:
+            mean = self._mean_over_orders(waves)
+        else:
+            draws = range(len(levels[0]))
+            products = [np.prod([waves[i][of[draw]] for i, of in enumerate(levels)], axis=0) for draw in draws]
+            mean = np.mean(products, axis=0)
+        return np.clip(np.fft.irfft(mean, size), 0.0, 1.0)
 
     def _coded(self, variable: str, state: Any) -> tuple[int, int]:
         column = self._column(variable)
@@ -342,7 +543,7 @@ class CStreePosterior(OrderPosterior):
         """Return the log-probability of every row, averaged over stagings, parameters and orders.
 
         Given an order the average over all stagings and parameters is exact. Over orders it is taken by the draws, or
-        exactly after an exact search with few variables (about nine).
+        exactly after an exact search in which few levels matter (2,500, of up to 14 variables): always with nine.
 
         Parameters
         ----------
@@ -358,8 +559,8 @@ class CStreePosterior(OrderPosterior):
 
     def _log_prob(self, codes: NDArray[np.integer], n_orders: int | None) -> Floats:
         rows, inverse = np.unique(codes, axis=0, return_inverse=True)
-        if n_orders is None and self.exact is not None and sum(map(len, self.exact.subsets.local)) <= EXACT_LEVELS:
-            return self._exact_log_prob(self.exact, rows)[inverse.reshape(-1)]
+        if n_orders is None and self._all_levels is not None:
+            return self._exact_log_prob(self._all_levels, rows)[inverse.reshape(-1)]
         levels = self._drawn_levels(n_orders)
         n_draws = len(levels[0])
         by_order = np.zeros((n_draws, len(rows)))
@@ -371,16 +572,17 @@ class CStreePosterior(OrderPosterior):
                 by_order[draw] += kept[level]
         return (log_sum_exp_axis(by_order, axis=0) - log(n_draws))[inverse.reshape(-1)]
 
-    def _exact_log_prob(self, exact: ExactOrders, rows: NDArray[np.integer]) -> Floats:
-        """Average over all orders: the sum over them with the local scores times the predictions, as a share."""
-        p = len(self.variables)
-        candidates = self._scores.candidates
-        changed = []
-        for i, local in enumerate(exact.subsets.local):
-            levels = [tuple(k for k in range(len(candidates[i])) if s >> k & 1) for s in range(len(local))]
-            of_rows = np.array([self._levels.predictive(i, level, rows) for level in levels])
-            changed.append(np.log(of_rows) + local[:, None])
-        return exact.log_sum_over_orders(changed) - (exact.log_evidence + lgamma(p + 1))
+    def _exact_log_prob(self, levels: Sequence[Mapping[Level, float]], rows: NDArray[np.integer]) -> Floats:
+        found = []
+        for part in np.array_split(rows, (len(rows) << len(levels)) // EDGE_MEMORY + 1):
+            scale, values = np.zeros(len(part)), []
+            for i, of_variable in enumerate(levels):
+                predicted = {level: self._levels.predictive(i, level, part) for level in of_variable}
+                largest = np.max(list(predicted.values()), axis=0)
+                scale += np.log(largest)
+                values.append({level: chances / largest for level, chances in predicted.items()})
+            found.append(scale + np.log(self._mean_over_orders(values)))
+        return np.concatenate(found)
 
     def predict_proba(
         self,
@@ -470,7 +672,11 @@ class CStreePosterior(OrderPosterior):
     ) -> pd.DataFrame:
         """Return the posterior mean and a credible interval of each probability of a query.
 
-        The query is asked of CStrees drawn from the joint posterior of order, stagings and parameters.
+        The query is asked of CStrees drawn from the joint posterior of order, stagings and parameters. So the mean is
+        that of ``P(targets | evidence)``, a property of the model that the data leave uncertain. What
+        :meth:`predict_proba` gives for a new row is another mean: the evidence in that row is data too, and counts
+        the models by how probable they make it, ``E P(targets, evidence) / E P(evidence)``. Without evidence the two
+        are the same, and with much data about the same.
 
         Parameters
         ----------
@@ -589,7 +795,8 @@ class CStreePosterior(OrderPosterior):
         Returns
         -------
         list of CStree
-            Each with one of the drawn orders, and stagings drawn exactly given the order.
+            Each with one of the drawn orders, or after an exact search with an order drawn anew, and stagings drawn
+            exactly given the order.
 
         Examples
         --------
@@ -598,40 +805,59 @@ class CStreePosterior(OrderPosterior):
         >>> data = chickenpox_model().sample(1000, random_state=0)
         >>> posterior = CStreeLearner(search="exact").fit(data).posterior_
         >>> [tree.n_stages for tree in posterior.sample(3, random_state=0)]
-        [9, 10, 10]
+        [9, 7, 8]
         """
+        rng = as_generator(random_state)
+        orders, stagings = self._drawn_structures(n, rng)
+        return [self._draw_parameters(*drawn, parameters, rng) for drawn in zip(orders, stagings, strict=True)]
+
+    def _drawn_structures(
+        self, n: int, rng: np.random.Generator
+    ) -> tuple[list[tuple[int, ...]], list[tuple[Stages, ...]]]:
+        """Draw orders, and the stages of each variable in each order."""
         if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
             raise InputError(f"the number of CStrees to draw is a whole number, at least 1, not {n!r}")
-        rng = as_generator(random_state)
-        orders = self.orders[rng.integers(len(self.orders), size=n)]
-        return [self._draw_tree(order, parameters, rng) for order in orders]
+        scores = self._scores
+        if self.exact is not None:
+            orders = self.exact.draw(int(n), rng)
+        else:
+            orders = self.orders[rng.integers(len(self.orders), size=n)]
+        by_variable: list[list[Stages]] = []
+        for i, levels in enumerate(draw_levels(scores, orders)):
+            drawn: list[Stages] = [()] * len(orders)
+            with_level: dict[Level, list[int]] = {}
+            for draw, level in enumerate(levels):
+                with_level.setdefault(level, []).append(draw)
+            for level, draws in with_level.items():
+                weights, columns = self._levels.weights(i, level), scores.candidates[i][list(level)].tolist()
+                for draw in draws:
+                    drawn[draw] = tuple(tuple((columns[k], x) for k, x in pairs) for pairs in weights.draw(rng))
+            by_variable.append(drawn)
+        return [tuple(order) for order in orders.tolist()], [tuple(of) for of in zip(*by_variable, strict=True)]
 
-    def _draw_tree(self, order: NDArray[np.integer], parameters: str, rng: np.random.Generator) -> CStree:
+    def _contexts(self, stages: Stages) -> list[Context]:
+        table = self._scores.table
+        return [Context((table.variables[c], table.states[c][x]) for c, x in pairs) for pairs in stages]
+
+    def _structure(self, order: Sequence[int], stagings: Sequence[Stages]) -> CStree:
+        """Return the CStree with these stages, without parameters."""
+        states, names = self._scores.table.state_map, self.order_names(np.array(order))
+        scopes = {v: {u: states[u] for u in names[:t]} for t, v in enumerate(names)}
+        found = {v: Staging.trusted(scopes[v], self._contexts(stagings[i])) for v, i in zip(names, order, strict=True)}
+        return CStree(names, found, states=states)
+
+    def _draw_parameters(
+        self, order: Sequence[int], stagings: Sequence[Stages], parameters: str, rng: np.random.Generator
+    ) -> CStree:
         table, scores = self._scores.table, self._scores
-        names = self.order_names(order)
-        stagings, values = {}, {}
-        for t, name in enumerate(names):
-            i = scores.index[name]
-            before = set(order[:t].tolist())
-            level = [k for k, c in enumerate(scores.candidates[i]) if int(c) in before]
-            columns = scores.candidates[i][level]
-            coded = [
-                [(int(columns[k]), x) for k, x in pairs]
-                for pairs in scores.level_weights(i, np.array(level, dtype=np.intp)).draw(rng)
-            ]
-            scope = {v: table.states[scores.index[v]] for v in names[:t]}
-            contexts = [Context((table.variables[c], table.states[c][x]) for c, x in pairs) for pairs in coded]
-            stagings[name] = Staging.trusted(scope, contexts)
-            a_stage = [scores.ess / np.prod([table.cards[c] for c, _ in pairs], initial=1) for pairs in coded]
-            counts = dict(zip(contexts, stage_counts(scores.counted(i), i, coded), strict=True))
-            shares = dict(zip(contexts, a_stage, strict=True))
-            rows = []
-            for context in stagings[name]:
-                alpha = counts[context] + shares[context] / table.cards[i]
-                rows.append(rng.dirichlet(alpha) if parameters == "draw" else alpha / alpha.sum())
-            values[name] = np.array(rows)
-        states = dict(zip(table.variables, table.states, strict=True))
-        return CStree(names, stagings, values, states=states)
+        structure, values = self._structure(order, stagings), {}
+        for name, i in zip(structure.order, order, strict=True):
+            counts = stage_counts(scores.counted(i), i, stagings[i])
+            cells = [scores.ess / np.prod([table.cards[c] for c, _ in (*pairs, (i, 0))]) for pairs in stagings[i]]
+            alphas = dict(zip(self._contexts(stagings[i]), counts + np.array(cells)[:, None], strict=True))
+            rows = [alphas[context] for context in structure.stagings[name]]
+            values[name] = np.array([rng.dirichlet(row) if parameters == "draw" else row / row.sum() for row in rows])
+        return structure.with_parameters(values)
 
     def point_estimate(
         self,
@@ -645,15 +871,21 @@ class CStreePosterior(OrderPosterior):
         Parameters
         ----------
         kind : {"best", "hamming", "divergence"}
-            Among CStrees drawn from the posterior and the best stagings of the drawn orders, the one with the largest
-            posterior probability; the one with the smallest expected number of edges that differ from the truth's; or
-            the one with the smallest expected divergence from the truth, as judged on rows drawn from the averaged
-            prediction.
+            ``"best"``: the CStree with the largest posterior probability. After an exact search it is the best of all,
+            over orders and stagings together, which takes about as long as the search itself; otherwise the best among
+            CStrees drawn from the posterior, the best stagings of drawn orders, and those of the best orders met.
+            Of the same, the one with the smallest expected number of edges that differ from the truth's
+            (``"hamming"``), or with the smallest expected divergence from the truth (``"divergence"``), as judged on
+            rows drawn from the averaged prediction.
         n_draws : int
         random_state : int, Generator or None
         """
+        if kind == "best" and self.exact is not None:
+            return self._best_tree(self.exact.best_joint()[0])
         rng = as_generator(random_state)
-        trees = [*self._best_trees(n_draws), *self.sample(n_draws, parameters="mean", random_state=rng)]
+        met = [chain.best_order for chain in self.chains]
+        orders = np.unique(np.vstack([*met, self._some_orders(n_draws)]), axis=0)
+        trees = [*map(self._best_tree, orders), *self.sample(n_draws, parameters="mean", random_state=rng)]
         if kind == "best":
             return max(trees, key=self._scores.cstree_score)
         if kind == "hamming":
@@ -667,14 +899,12 @@ class CStreePosterior(OrderPosterior):
             return max(trees, key=lambda tree: float(tree.log_prob(test).mean()))
         raise InputError(f"there is no point estimate {kind!r}; choose 'best', 'hamming' or 'divergence'")
 
-    def _best_trees(self, n_orders: int) -> Iterable[CStree]:
-        table = self._scores.table
-        states = dict(zip(table.variables, table.states, strict=True))
-        for order in np.unique(self._some_orders(n_orders), axis=0):
-            names = self.order_names(order)
-            stagings = {v: self._scores.best_staging(v, names[:t])[1] for t, v in enumerate(names)}
-            structure = CStree(names, stagings, states=states)
-            yield structure.fit_parameters(table, ess=self._scores.ess, interventions=self._scores.interventions)
+    def _best_tree(self, order: NDArray[np.integer]) -> CStree:
+        """Return the CStree with the best stagings of an order."""
+        table, names = self._scores.table, self.order_names(order)
+        stagings = {v: self._scores.best_staging(v, names[:t])[1] for t, v in enumerate(names)}
+        structure = CStree(names, stagings, states=table.state_map)
+        return structure.fit_parameters(table, ess=self._scores.ess, interventions=self._scores.interventions)
 
     def _expected_distance(self, tree: CStree, chances: Floats) -> float:
         """Return the expected number of directed edges in which the DAG of a CStree differs from the truth's."""

@@ -117,6 +117,16 @@ def looked_up_moves(p: int) -> int:
     return max(default_n_iter(p), LOOKED_UP_MOVES * LOOKED_UP_VARIABLES // max(p, LOOKED_UP_VARIABLES))
 
 
+def looked_up_draws(p: int) -> int:
+    """Return how many draws such a chain keeps: there are more quantities to judge them by with more variables."""
+    return max(1000, LOOKED_UP_DRAWS * LOOKED_UP_VARIABLES // max(p, LOOKED_UP_VARIABLES))
+
+
+def looked_up_draws(p: int) -> int:
+    """Return how many draws such a chain keeps: there are more quantities to judge them by with more variables."""
+    return max(1000, LOOKED_UP_DRAWS * LOOKED_UP_VARIABLES // max(p, LOOKED_UP_VARIABLES))
+
+
 def default_temperatures(scores: Scores) -> int:
     """Return the number of temperatures of each chain: several where a move takes a microsecond.
 
@@ -133,18 +143,26 @@ def search_by_chains(
     With `auto` the chains go on until they agree; the rest is for :func:`cslearn.orders.sample_chains`.
     """
     levels = Levels(scores, problem)
+    judged: list[CStreePosterior] = []
 
     def posterior(chains: list[Chain]) -> CStreePosterior:
         return CStreePosterior(scores.table.variables, chains, settings, scores=scores, levels=levels)
 
+    def until(chains: list[Chain]) -> bool:
+        judged[:] = [posterior(chains)]
+        return judged[0].converged
+
     if auto:
-        options["until"] = lambda chains: posterior(chains).converged
+        options["until"] = until
     if auto and are_looked_up(scores):
         moves = looked_up_moves(scores.table.p)
         longest = options.get("max_iter") or 8 * moves
         options["n_iter"] = min(moves, longest)
         options["max_iter"] = longest
         if options.get("thin") is None:
-            options["thin"] = max(1, options["n_iter"] // LOOKED_UP_DRAWS)
+            options["thin"] = max(1, options["n_iter"] // looked_up_draws(scores.table.p))
     chains, interrupted = sample_chains(problem, **options)
+    # Chains that were long enough are judged already, which takes time with many variables.
+    if judged and judged[0].converged and judged[0].chains[0].n_iter == chains[0].n_iter:
+        return judged[0], interrupted
     return posterior(chains), interrupted

@@ -167,15 +167,17 @@ def _plain_r_hat(z: Floats) -> Floats:
 
 
 def _plain_size(z: Floats) -> Floats:
+    from scipy.fft import next_fast_len
+
     m, n, _ = z.shape
     within, whole = _variances(z)
     constant = np.ptp(z, axis=(0, 1)) == 0
     whole = np.where(constant, 1.0, whole)
-    # Autocovariances at all lags at once; the padding keeps the ends from meeting.
-    length = 1 << (2 * n - 1).bit_length()
-    centred = z - z.mean(axis=1, keepdims=True)
-    spectrum = np.fft.rfft(centred, length, axis=1)
-    autocovariance = np.fft.irfft(abs(spectrum) ** 2, length, axis=1)[:, :n].mean(axis=0) / n
+    # Autocovariances at all lags at once, their mean over the halves; the padding keeps the ends from meeting.
+    length = next_fast_len(2 * n - 1, real=True)
+    centred = np.ascontiguousarray(np.moveaxis(z - z.mean(axis=1, keepdims=True), 1, 2))
+    power = (abs(np.fft.rfft(centred, length)) ** 2).mean(axis=0)
+    autocovariance = np.fft.irfft(power, length)[:, :n].T / n
     rho = 1 - (within - autocovariance) / whole
     rho[0] = 1.0
     even, odd = rho[: n // 2 * 2 : 2], rho[1 : n // 2 * 2 : 2]

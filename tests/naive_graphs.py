@@ -31,6 +31,19 @@ def fewest_patterns(target, scope):
     return next(k for k in range(len(target) + 1) if any(set().union(*s) == target for s in combinations(inside, k)))
 
 
+def joined(labels, scope):
+    """The outcomes of parents in groups: two are together if they differ in a parent whose label holds there."""
+    groups = [{tuple(outcome.values())} for outcome in outcomes(scope)]
+    for parent, patterns in labels.items():
+        axis = list(scope).index(parent)
+        for outcome in covered(patterns, scope):
+            for state in scope[parent]:
+                other = (*outcome[:axis], state, *outcome[axis + 1 :])
+                together = [group for group in groups if outcome in group or other in group]
+                groups = [group for group in groups if group not in together] + [set().union(*together)]
+    return groups
+
+
 def joint_table(tree):
     """The probabilities of all outcomes as a dictionary from tuples in the order of `tree.variables`."""
     table = {}

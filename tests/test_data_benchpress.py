@@ -43,6 +43,7 @@ def test_without_rows_the_cardinalities_are_enough(tmp_path: Path) -> None:
         ("a,b\n", "second row should hold the cardinalities"),
         ("a,b\n2,x\n0,0\n", "column 'b': the cardinality 'x'"),
         ("a,b\n0,2\n0,0\n", "column 'a': the cardinality '0'"),
+        (",".join(f"v{i}" for i in range(70)) + "\n" + ",".join(["65536"] * 70), "cardinalities sum to 4,587,520"),
         ("a,b\n2,70000\n0,0\n", "'70000' .* 1 to 65,536"),
         ("a,b\n2,2\n0,0\n0,2\n0,5\n", "column 'b', row 2: '2' is not a code from 0 to 1"),
         ("a,b\n2,2\n0,0\n-1,0\n", "column 'a', row 2: '-1'"),

@@ -134,7 +134,7 @@ def test_a_file_too_large_for_a_model_is_not_read(tmp_path):
     path = tmp_path / "m.json"
     with path.open("wb") as file:
         os.truncate(file.fileno(), 1 << 30)
-    with pytest.raises(FileError, match="too large"):
+    with pytest.raises(FileError, match="too much for a model"):
         CStree.load(path)
 
 

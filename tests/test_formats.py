@@ -555,10 +555,10 @@ def many_parents(n, body):
     return declared + tables + f"probability ( x | {', '.join(names)} ) {{ {body} }}"
 
 
-@pytest.mark.parametrize("name", ["bif", "xmlbif", "graphml", "dosearch", "cstrees"])
+@pytest.mark.parametrize("name", ["json", "bif", "xmlbif", "graphml", "dosearch", "cstrees", "stages"])
 def test_files_with_very_many_variables(name, tmp_path, monkeypatch):
     write_model(random_cstree(8, random_state=0), tmp_path / "m", name)
-    monkeypatch.setattr("cslearn.formats._text.VARIABLE_LIMIT", 7)
+    monkeypatch.setattr("cslearn._files.VARIABLE_LIMIT", 7)
     with pytest.raises(FileError, match="more than 7 variables"):
         read_model(tmp_path / "m", name)
 
@@ -730,7 +730,7 @@ def test_files_that_are_missing_packed_or_too_large(tmp_path, monkeypatch):
     (tmp_path / "m.bif.gz").write_bytes(gzip.compress(b"network")[:-4])
     with pytest.raises(FileError, match="not a whole gzip file"):
         read_bif(tmp_path / "m.bif.gz")
-    monkeypatch.setattr("cslearn.formats._text.SIZE_LIMIT", 1 << 20)
+    monkeypatch.setattr("cslearn._files.SIZE_LIMIT", 1 << 20)
     (tmp_path / "bomb.bif.gz").write_bytes(gzip.compress(b" " * (1 << 22)))
     with pytest.raises(FileError, match="more than 1 MB"):
         read_bif(tmp_path / "bomb.bif.gz")

@@ -35,7 +35,7 @@ from cslearn.graphs.patterns import hole, prime_patterns, smallest_cover
 from cslearn.graphs.relations import latex
 from cslearn.scores import Scores
 from cslearn.stagings import Context, listing
-from naive_graphs import all_patterns, covered, fewest_patterns, independent, joint_table, outcomes
+from naive_graphs import all_patterns, covered, fewest_patterns, independent, joined, joint_table, outcomes
 
 
 @st.composite
@@ -178,6 +178,20 @@ def test_labels_are_smallest_and_hold_exactly_the_pairwise_relations_of_the_join
         if len(inside) <= 9:
             assert len(label) == fewest_patterns(inside, others)
         assert all(covered([p for p in label if p != q], others) < inside for q in label)
+
+
+@given(data=st.data())
+def test_labels_join_the_outcomes_that_joining_one_by_one_does(data):
+    cards = data.draw(st.lists(st.integers(1, 3), max_size=4))
+    scope = {f"v{i}": tuple(range(d)) for i, d in enumerate(cards)}
+    labels = {
+        v: data.draw(st.lists(st.sampled_from(all_patterns({u: s for u, s in scope.items() if u != v})), max_size=3))
+        for v in scope
+    }
+    graph = nx.DiGraph([(v, "x") for v in scope])
+    ldag = LDAG(graph, {(v, "x"): label for v, label in labels.items()}, states={**scope, "x": (0, 1)})
+    found = ldag.joined_outcomes("x")
+    assert list(map(sorted, found)) == sorted(map(sorted, joined(labels, scope)))
 
 
 def test_labels_are_the_same_whatever_the_size_of_the_label():

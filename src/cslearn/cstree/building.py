@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import product
+from itertools import compress, product
 from math import prod
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from cslearn.cstree.model import CStree
 from cslearn.errors import InputError, LimitError
@@ -22,6 +24,8 @@ __all__ = ["from_contexts", "from_dag", "from_ldag", "from_statements"]
 
 # Stages of single outcomes are listed up to this number.
 OUTCOME_LIMIT = 1 << 16
+# The same for all variables of a model together.
+OUTCOME_TOTAL = 1 << 17
 
 States = Mapping[str, Sequence[Any]]
 
@@ -38,10 +42,17 @@ def from_contexts(
         ]
         for variable, given in contexts.items()
     }
-    if fill:
-        for position, variable in enumerate(order):
-            scope = {v: tuple(states[v]) for v in order[:position]}
-            read[variable] = _with_singletons(variable, scope, read.get(variable, []))
+    filled = 0
+    for position, variable in enumerate(order if fill else ()):
+        scope = {v: tuple(states[v]) for v in order[:position]}
+        given = read.get(variable, [])
+        read[variable] = _with_singletons(variable, scope, given)
+        filled += len(read[variable]) - len(given)
+        if filled > OUTCOME_TOTAL:
+            raise LimitError(
+                f"up to {variable!r}, more than {OUTCOME_TOTAL:,} outcomes are left uncovered, too many to make stages"
+                " of: give contexts that cover them."
+            )
     return CStree(order, read, states=states)
 
 
@@ -87,8 +98,15 @@ def _with_singletons(variable: str, scope: States, contexts: list[Context]) -> l
             f"the contexts of {variable!r} leave outcomes uncovered. Making stages of them is limited to levels of"
             f" {OUTCOME_LIMIT:,} outcomes, and this one has {size:,}: give contexts that cover them."
         )
-    everything = (Context(zip(scope, outcome, strict=True)) for outcome in product(*scope.values()))
-    return [*contexts, *(o for o in everything if not any(c.agrees(o) for c in contexts))]
+    # A variable with one state tells nothing, so it is no context variable.
+    free = {v: labels for v, labels in scope.items() if len(labels) > 1}
+    left = np.ones([len(labels) for labels in free.values()], dtype=bool)
+    code = {v: {state: x for x, state in enumerate(labels)} for v, labels in free.items()}
+    for context in contexts:  # of fewer outcomes together than the level has
+        if all(context[v] in code[v] for v in free if v in context):  # if not, it is refused later
+            left[tuple(code[v][context[v]] if v in context else slice(None) for v in free)] = False
+    outcomes = compress(product(*free.values()), left.ravel())
+    return [*contexts, *(Context(zip(free, outcome, strict=True)) for outcome in outcomes)]
 
 
 def from_dag(dag: nx.DiGraph, states: States, order: Sequence[str] | None) -> CStree:
@@ -127,10 +145,25 @@ def _topological(dag: nx.DiGraph, states: States) -> list[str]:
 def from_ldag(ldag: LDAG, order: Sequence[str] | None) -> CStree:
     """See :meth:`CStree.from_ldag`."""
     order = _topological(ldag.graph, ldag.states) if order is None else list(order)
-    stagings = {}
+    labelled = {child for _, child in ldag.labels}
+    stagings: dict[str, Staging | list[Context]] = {}
+    before: dict[str, Sequence[Any]] = {}
+    total = 0
     for variable in order:
-        scope = {v: ldag.states[v] for v in ldag.graph.predecessors(variable)}
-        stagings[variable] = [_as_context(variable, scope, group) for group in ldag.joined_outcomes(variable)]
+        parents = {v: ldag.states[v] for v in ldag.graph.predecessors(variable)}
+        size = prod(map(len, parents.values()))
+        total += size
+        if size > OUTCOME_LIMIT or total > OUTCOME_TOTAL:
+            raise LimitError(
+                f"the parents of {variable!r} have more than {OUTCOME_LIMIT:,} joint outcomes, or those of all"
+                f" variables more than {OUTCOME_TOTAL:,} together: too many to make stages of"
+            )
+        if variable in labelled or not before.keys() >= parents.keys():
+            groups = ldag.joined_outcomes(variable)
+            stagings[variable] = [_as_context(variable, parents, group) for group in groups]
+        else:
+            stagings[variable] = Staging.full_split(before, [v for v in parents if len(parents[v]) > 1])
+        before[variable] = ldag.states[variable]
     return CStree(order, stagings, states=ldag.states)
 
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from functools import cache
 from importlib.metadata import version
 from importlib.resources import files
 from math import isfinite
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
-from cslearn._files import atomic_write
+from cslearn._files import atomic_write, check_many, read_json, read_text
 from cslearn.cstree.model import CStree
 from cslearn.errors import FileError, InputError
 
@@ -19,7 +19,6 @@ __all__ = ["FORMAT", "VERSION", "from_document", "load", "save", "to_document"]
 
 FORMAT = "cslearn.cstree"
 VERSION = 1
-SIZE_LIMIT = 1 << 28
 
 
 def to_document(tree: CStree) -> dict[str, Any]:
@@ -48,6 +47,7 @@ def from_document(document: Any) -> CStree:
     number = document.get("version")
     if isinstance(number, int) and number > VERSION:
         raise InputError(f"it has schema version {number} and this cslearn reads up to {VERSION}: install a newer one")
+    _check_size(document)
     _check_schema(document)
     names = [entry["name"] for entry in document["variables"]]
     if len(set(names)) != len(names):
@@ -74,38 +74,25 @@ def save(tree: CStree, path: str | PathLike[str]) -> None:
 
 def load(path: str | PathLike[str]) -> CStree:
     """Read a model; a :class:`FileError` names the file and what is wrong with it."""
-    file = Path(path)
+    text = read_text(path)
     try:
-        if file.stat().st_size > SIZE_LIMIT:
-            raise FileError(f"cannot read {file}: it is larger than {SIZE_LIMIT >> 20} MB, too large for a model")
-        text = file.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise FileError(f"there is no file {file}") from None
-    except UnicodeDecodeError:
-        raise FileError(f"cannot read {file}: it is not UTF-8 text, so not a cslearn model") from None
-    except OSError as error:
-        raise FileError(f"cannot read {file}: {error.strerror}") from None
-    try:
-        document = json.loads(text, object_pairs_hook=_no_duplicates, parse_float=_finite, parse_constant=_finite)
+        document = read_json(text, object_pairs_hook=_no_duplicates, parse_float=_finite, parse_constant=_finite)
+        return from_document(document)
     except json.JSONDecodeError as error:
         raise FileError(
-            f"cannot read {file}: it is damaged or not JSON (line {error.lineno}, column {error.colno}: {error.msg})"
+            f"cannot read {path}: it is damaged or not JSON (line {error.lineno}, column {error.colno}: {error.msg})"
         ) from None
-    except (RecursionError, ValueError) as error:
-        what = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
-        raise FileError(f"cannot read {file}: {what}") from None
-    try:
-        return from_document(document)
-    except (InputError, RecursionError) as error:
-        what = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
-        raise FileError(f"cannot read {file}: {what}") from None
+    except RecursionError:
+        raise FileError(f"cannot read {path}: it is nested too deeply") from None
+    except ValueError as error:
+        raise FileError(f"cannot read {path}: {error}") from None
 
 
 def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     result = dict(pairs)
     if len(result) != len(pairs):
-        keys = [key for key, _ in pairs]
-        raise ValueError(f"the key {next(key for key in keys if keys.count(key) > 1)!r} stands twice")
+        counts = Counter(key for key, _ in pairs)
+        raise ValueError(f"the key {next(key for key, count in counts.items() if count > 1)!r} stands twice")
     return result
 
 
@@ -114,6 +101,16 @@ def _finite(text: str) -> float:
     if not isfinite(number):
         raise ValueError(f"{text} is not a number that a model can hold")
     return number
+
+
+def _check_size(document: dict[str, Any]) -> None:
+    """Refuse a document with very many variables or states before it is looked at more closely."""
+    variables, order = document.get("variables"), document.get("order")
+    if isinstance(variables, list):
+        states = (entry.get("states") for entry in variables if isinstance(entry, dict))
+        check_many(len(variables), sum(len(labels) for labels in states if isinstance(labels, list)))
+    if isinstance(order, list):
+        check_many(len(order))
 
 
 def _check_schema(document: dict[str, Any]) -> None:

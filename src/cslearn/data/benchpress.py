@@ -24,6 +24,7 @@ __all__ = ["read_benchpress", "write_benchpress"]
 
 _INTEGER = re.compile(r"[0-9]{1,9}")
 _MAX_CARDINALITY = 2**16
+_MAX_STATES = 2**22  # of all variables together
 
 
 def read_benchpress(path: str | os.PathLike[str]) -> Table:
@@ -120,7 +121,10 @@ def _read_cards(cells: Sequence[str], names: tuple[str, ...], path: Path) -> lis
                 f"{path}, column {name!r}: the cardinality {cell!r} in the second row is not an integer from "
                 f"1 to {_MAX_CARDINALITY:,}. Is this a Benchpress file?"
             )
-    return [int(cell) for cell in cells]
+    cards = [int(cell) for cell in cells]
+    if sum(cards) > _MAX_STATES:
+        raise FileError(f"{path}: the cardinalities sum to {sum(cards):,}, and up to {_MAX_STATES:,} states are read.")
+    return cards
 
 
 def _read_codes(positions: NDArray[np.int32], cells: list[str], where: str, card: int) -> NDArray[np.int32]:

@@ -1,22 +1,19 @@
-"""Reading text files of other programs without trusting them: a limit on their size, and errors that name the file."""
+"""What the readers of text files of other programs share: limits, errors that name the file, states as text."""
 
 from __future__ import annotations
 
-import gzip
 import json
-import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
+from cslearn._files import check_many, read_bytes, read_json, read_text
 from cslearn.errors import FileError, InputError, LimitError
 
 __all__ = [
-    "SIZE_LIMIT",
     "STATE_LIMIT",
-    "VARIABLE_LIMIT",
+    "check_labels",
     "check_many",
     "naming",
     "read_bytes",
@@ -27,39 +24,9 @@ __all__ = [
     "typed_states",
 ]
 
-SIZE_LIMIT = 1 << 26
-VARIABLE_LIMIT = 1 << 11  # a CStree grows with the square of it
 STATE_LIMIT = 1 << 16
+LABEL_LIMIT = 1 << 17  # contexts in all labels of an LDAG
 TYPED = "cslearn.states = "
-
-
-def read_bytes(path: str | PathLike[str]) -> bytes:
-    """Return the content of a file, unpacked if its name ends in ``.gz``; never more than :data:`SIZE_LIMIT` bytes."""
-    file = Path(path)
-    try:
-        if file.suffix.lower() == ".gz":
-            with gzip.open(file, "rb") as stream:
-                content = stream.read(SIZE_LIMIT + 1)
-        else:
-            with file.open("rb") as stream:
-                content = stream.read(SIZE_LIMIT + 1)
-    except FileNotFoundError:
-        raise FileError(f"there is no file {file}") from None
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise FileError(f"cannot read {file}: it is not a whole gzip file ({error})") from None
-    except OSError as error:
-        raise FileError(f"cannot read {file}: {error.strerror or error}") from None
-    if len(content) > SIZE_LIMIT:
-        raise FileError(f"cannot read {file}: it holds more than {SIZE_LIMIT >> 20} MB, too much for a model")
-    return content
-
-
-def read_text(path: str | PathLike[str]) -> str:
-    """Return the text of a UTF-8 file; see :func:`read_bytes`."""
-    try:
-        return read_bytes(path).decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise FileError(f"cannot read {path}: it is not UTF-8 text (byte {error.start + 1:,})") from None
 
 
 @contextmanager
@@ -75,10 +42,10 @@ def naming(path: str | PathLike[str]) -> Iterator[None]:
         raise FileError(f"cannot read {path}: it is nested too deeply") from None
 
 
-def check_many(n_variables: int) -> None:
-    """Refuse a file with very many variables before a CStree is made of it."""
-    if n_variables > VARIABLE_LIMIT:
-        raise LimitError(f"it has more than {VARIABLE_LIMIT:,} variables, the most that are read")
+def check_labels(labels: Mapping[Any, Sequence[Any]]) -> None:
+    """Refuse an LDAG with very many contexts in its labels."""
+    if sum(map(len, labels.values())) > LABEL_LIMIT:
+        raise LimitError(f"its labels have more than {LABEL_LIMIT:,} contexts together, the most that are read")
 
 
 def shown(text: str, length: int = 40) -> str:
@@ -111,7 +78,7 @@ def restored_states(names: Sequence[str], properties: Sequence[str]) -> tuple[An
     for text in properties:
         if text.strip().startswith(TYPED):
             try:
-                states = json.loads(text.strip()[len(TYPED) :])
+                states = read_json(text.strip()[len(TYPED) :])
             except (ValueError, RecursionError):
                 continue
             simple = isinstance(states, list) and all(isinstance(x, str | bool | int | float) for x in states)

@@ -1,4 +1,4 @@
-"""A small XML reader that refuses what could do harm: entity declarations, deep nesting.
+"""A small XML reader that refuses what could do harm: entity declarations, deep nesting, very many elements.
 
 It is the expat parser of the standard library. An entity that is declared could expand to any size or fetch a file, so
 the first declaration ends the reading; the five that XML itself defines need none.
@@ -16,10 +16,13 @@ from cslearn.errors import InputError
 __all__ = ["Element", "check_writable", "parse"]
 
 DEPTH_LIMIT = 32
+# Elements and attributes take much more memory than the text of them: every tag has a `<`, every attribute a `=`.
+TAG_LIMIT = 1 << 18
+ATTRIBUTE_LIMIT = 1 << 20
 _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")
 
 
-@dataclass
+@dataclass(slots=True)
 class Element:
     """An element of an XML document."""
 
@@ -45,6 +48,10 @@ class Element:
 def parse(text: str | bytes) -> Element:
     """Return the root of an XML document."""
     content = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
+    if content.count(b"<") > TAG_LIMIT or content.count(b"=") > ATTRIBUTE_LIMIT:
+        raise InputError(
+            f"it has more than {TAG_LIMIT:,} tags or {ATTRIBUTE_LIMIT:,} attributes, the most that are read"
+        )
     parser = expat.ParserCreate("utf-8" if isinstance(text, str) else None)
     parser.buffer_text = True
     top = Element("", {}, 0)

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 __all__ = ["CORNER", "adjacency_matrix", "csv_rows", "csv_text", "read_adjacency", "write_adjacency"]
 
 CORNER = "parent\\child"
+# Rows and cells take much more memory than the text of them.
+ROW_LIMIT = 1 << 21
+CELL_LIMIT = 1 << 23
 
 
 def adjacency_matrix(model: CStree | LDAG | nx.DiGraph) -> pd.DataFrame:
@@ -118,6 +121,8 @@ def csv_text(rows: Any) -> str:
 
 def csv_rows(text: str) -> list[list[str]]:
     """Return the rows of comma separated text, all of the same length and at least one."""
+    if text.count("\n") + text.count("\r") > ROW_LIMIT or text.count(",") > CELL_LIMIT:
+        raise InputError(f"it has more than {ROW_LIMIT:,} rows or {CELL_LIMIT:,} cells, the most that are read")
     try:
         rows = [row for row in csv.reader(io.StringIO(text, newline=""), strict=True) if row]
     except csv.Error as error:

@@ -21,8 +21,8 @@ from os import PathLike
 
 from cslearn._files import atomic_write
 from cslearn.cstree import CStree
-from cslearn.errors import InputError
-from cslearn.formats._text import naming, read_text, shown
+from cslearn.errors import InputError, LimitError
+from cslearn.formats._text import check_many, naming, read_text, shown
 from cslearn.formats.adjacency import adjacency_matrix, csv_rows, csv_text
 
 __all__ = ["read_trajectory", "write_benchpress_graph", "write_trajectory"]
@@ -32,6 +32,7 @@ Edge = tuple[str, str]
 _FORBIDDEN = re.compile(r'->|[;,\[\]"\n\r]')
 _INTEGER = re.compile(r"-?[0-9]{1,15}")
 DRAW_LIMIT = 1 << 20
+EDGE_LIMIT = 1 << 24
 
 
 def write_benchpress_graph(tree: CStree, path: str | PathLike[str]) -> None:
@@ -135,15 +136,21 @@ def read_trajectory(path: str | PathLike[str]) -> tuple[list[str], list[tuple[fl
         names = [edges[0][0], *(b for _, b in edges)] if edges else []
         if len(set(names)) != len(names) or not names or any(a != names[0] for a, _ in edges):
             raise InputError("row -2 does not join the first variable to each other one")
+        check_many(len(names))
+        variables = set(names)
         current: set[Edge] = set()
         draws: list[tuple[float, frozenset[Edge]]] = []
-        score, previous = 0.0, 0
+        score, previous, kept = 0.0, 0, 0
         for line, (number, row) in enumerate(zip(numbers[2:], rows[2:], strict=True), start=4):
             if number is None or number < previous or number > DRAW_LIMIT:
                 raise InputError(
                     f"row {line}: the index {shown(row[0])} is not a number from {previous} to {DRAW_LIMIT}"
                 )
-            draws += [(score, frozenset(current))] * (number - previous)
+            if number > previous:
+                kept += len(current)
+                if kept > EDGE_LIMIT:
+                    raise LimitError(f"row {line}: the graphs up to here have more than {EDGE_LIMIT:,} edges together")
+                draws += [(score, frozenset(current))] * (number - previous)
             previous = number
             try:
                 score = float(row[1])
@@ -153,11 +160,12 @@ def read_trajectory(path: str | PathLike[str]) -> tuple[list[str], list[tuple[fl
                 raise InputError(f"row {line}: the score {shown(row[1])} is not a number")
             added, removed = _edges(row[2], line), _edges(row[3], line)
             for edge in (*added, *removed):
-                if edge[0] not in names or edge[1] not in names:
+                if edge[0] not in variables or edge[1] not in variables:
                     raise InputError(f"row {line}: the edge {shown('->'.join(edge))} is not between the variables")
-            if current & set(added) or set(removed) - current:
+            if not current.isdisjoint(added) or not current.issuperset(removed):
                 raise InputError(f"row {line} adds an edge that is there, or removes one that is not")
-            current = (current | set(added)) - set(removed)
+            current.update(added)
+            current.difference_update(removed)
         return names, draws
 
 

@@ -62,7 +62,7 @@ _TOKEN = re.compile(
       | (?P<end>\Z) )""",
     re.VERBOSE,
 )
-_PROPERTY = re.compile(r'\s*(?:"(?P<quoted>(?:[^"\\]|\\.)*+)"\s*|(?P<bare>[^;"{}][^;{}]*+));')
+_PROPERTY = re.compile(r'\s*+(?:"(?P<quoted>(?:[^"\\]|\\.)*+)"\s*+;|(?P<bare>[^;{}]*+);)')
 _NUMBER = re.compile(r"[+-]?(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]{1,4})?")
 
 
@@ -179,7 +179,7 @@ def from_bif(text: str) -> CStree:
     names: dict[str, dict[str, int]] = {}
     tables: list[Factor] = []
     done: set[str] = set()
-    started = False
+    n_states, started = 0, False
     while not reader.at_end():
         keyword = reader.word("`network`, `variable` or `probability`")
         if keyword == "network" and not started:
@@ -191,7 +191,8 @@ def from_bif(text: str) -> CStree:
             if not variable:
                 raise reader.error("a variable has no name")
             states[variable] = restored_states(outcomes, properties)
-            check_many(len(states))
+            n_states += len(outcomes)
+            check_many(len(states), n_states)
             names[variable] = {name: x for x, name in enumerate(outcomes)}
             if len(names[variable]) != len(outcomes):
                 raise reader.error(f"{shown(variable)} has a state twice")

@@ -81,6 +81,7 @@ def from_cstrees_table(rows: list[list[str]]) -> CStree:
     for variable, card in zip(order, cards, strict=True):
         if not _CODE.fullmatch(card) or not 1 <= int(card) <= 1 << 16:
             raise InputError(f"the cardinality of {shown(variable)} is {shown(card)}, not a number from 1 to 65,536")
+    check_many(len(order), sum(map(int, cards)))
     states = {v: tuple(range(int(card))) for v, card in zip(order, cards, strict=True)}
     contexts: dict[str, list[Context]] = {v: [] for v in order}
     for number, row in enumerate(rows[2:], start=3):

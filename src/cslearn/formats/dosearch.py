@@ -25,7 +25,7 @@ from typing import Any
 from cslearn._files import atomic_write
 from cslearn.cstree import CStree
 from cslearn.errors import InputError
-from cslearn.formats._text import check_many, naming, read_text, shown
+from cslearn.formats._text import check_labels, check_many, naming, read_text, shown
 from cslearn.graphs import LDAG
 from cslearn.stagings import Context
 
@@ -143,6 +143,7 @@ def from_dosearch(text: str) -> LDAG:
     check_many(len(described))
     if not described:
         raise InputError("it has no edges")
+    check_labels(edges)
     graph = nx.DiGraph()
     graph.add_edges_from((described[a][0], described[b][0]) for a, b in edges)
     labels: dict[tuple[str, str], list[Context]] = {}

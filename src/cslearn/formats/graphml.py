@@ -14,10 +14,10 @@ from collections.abc import Mapping
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from cslearn._files import atomic_write
+from cslearn._files import atomic_write, read_json
 from cslearn.cstree import CStree
 from cslearn.errors import InputError
-from cslearn.formats._text import check_many, naming, read_bytes, shown
+from cslearn.formats._text import check_labels, check_many, naming, read_bytes, shown
 from cslearn.formats._xml import check_writable, parse
 from cslearn.graphs import LDAG
 
@@ -66,7 +66,9 @@ def from_networkx(graph: nx.DiGraph, *, states: Mapping[str, Any] | None = None)
         given = attributes.get("contexts", [])
         if not isinstance(given, list | tuple) or not all(map(_is_context, given)):
             raise InputError(f"the attribute 'contexts' of {parent!r} -> {child!r} is not a list of contexts")
-        labels[parent, child] = list(given)
+        if given:
+            labels[parent, child] = list(given)
+    check_labels(labels)
     return LDAG(graph, labels, states=found)
 
 
@@ -140,7 +142,9 @@ def _from_elements(root: Any) -> tuple[LDAG, list[str] | None]:
             name = names.get(child.attributes.get("key", ""), "")
             if name in ("states", "contexts", "order"):
                 try:
-                    found[name] = json.loads("".join(child.text))
+                    found[name] = read_json("".join(child.text))
+                except InputError as error:
+                    raise child.error(str(error)) from None
                 except (ValueError, RecursionError):
                     raise child.error(f"the attribute {name!r} is not JSON") from None
         return found
@@ -148,8 +152,13 @@ def _from_elements(root: Any) -> tuple[LDAG, list[str] | None]:
     graph = nx.DiGraph()
     nodes = graphs[0].named("NODE")
     check_many(len(nodes))
+    n_states = 0
     for node in nodes:
-        graph.add_node(node.attributes.get("id", ""), **data(node))
+        described = data(node)
+        states = described.get("states")
+        n_states += len(states) if isinstance(states, list) else 0
+        check_many(len(nodes), n_states)
+        graph.add_node(node.attributes.get("id", ""), **described)
     for edge in graphs[0].named("EDGE"):
         ends = [edge.attributes.get(end, "") for end in ("source", "target")]
         for end in ends:
@@ -159,6 +168,7 @@ def _from_elements(root: Any) -> tuple[LDAG, list[str] | None]:
             raise edge.error(f"the edge {shown(ends[0])} -> {shown(ends[1])} stands twice")
         graph.add_edge(*ends, **data(edge))
     order = data(graphs[0]).get("order")
-    if order is not None and (not isinstance(order, list) or sorted(map(str, order)) != sorted(graph)):
+    named = isinstance(order, list) and all(isinstance(v, str) for v in order) and sorted(order) == sorted(graph)
+    if order is not None and not named:
         raise InputError("the order does not name each variable once")
     return from_networkx(graph), order

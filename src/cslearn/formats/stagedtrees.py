@@ -24,7 +24,7 @@ from typing import Any
 from cslearn._files import atomic_write
 from cslearn.cstree import CStree
 from cslearn.errors import InputError, LimitError
-from cslearn.formats._text import naming, read_text, shown, state_names
+from cslearn.formats._text import check_many, naming, read_text, shown, state_names
 from cslearn.formats.adjacency import csv_rows, csv_text
 from cslearn.stagings import Context
 
@@ -169,6 +169,7 @@ def read_stagedtrees_table(path: str | PathLike[str]) -> CStree:
         if header[:2] != ["variable", "stage"] or len(header) < 3 or len(set(header[2:])) != len(header) - 2:
             raise InputError("the first row is not `variable,stage` and then the variables, each once")
         order = header[2:]
+        check_many(len(order))
         position = {v: level for level, v in enumerate(order)}
         groups: dict[str, dict[str, list[tuple[str, ...]]]] = {v: {} for v in order}
         states: dict[str, dict[str, None]] = {v: {} for v in order}
@@ -187,6 +188,7 @@ def read_stagedtrees_table(path: str | PathLike[str]) -> CStree:
         for v in order:
             if not states[v]:
                 raise InputError(f"no row gives a state of {shown(v)}")
+        check_many(len(order), sum(map(len, states.values())))
         labels = {v: tuple(states[v]) for v in order}
         contexts = {
             v: [_context(v, stage, outcomes, order, labels) for stage, outcomes in groups[v].items()] for v in order

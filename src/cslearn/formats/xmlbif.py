@@ -127,13 +127,15 @@ def from_xmlbif(text: str | bytes) -> CStree:
             raise element.error(f"{shown(name)} has a state twice")
         states[name] = restored_states(outcomes, [child.words() for child in element.named("PROPERTY")])
         cards[name] = len(outcomes)
+    check_many(len(cards), sum(cards.values()))
     if not states:
         raise InputError("it declares no variables")
     definitions = [
         _definition(element, cards)
         for element in chain(networks[0].named("DEFINITION"), networks[0].named("PROBABILITY"))
     ]
-    lacking = [v for v in states if v not in {factor.variable for factor in definitions}]
+    defined = {factor.variable for factor in definitions}
+    lacking = [v for v in states if v not in defined]
     if lacking:
         raise InputError(f"it has no table for {shown(lacking[0])}")
     return as_cstree(states, definitions)

@@ -100,19 +100,21 @@ class LDAG:
             edge: tuple(c if isinstance(c, Context) else Context(c) for c in contexts)
             for edge, contexts in labels.items()
         }
+        parents: dict[str, set[str]] = {}
         for edge, contexts in checked.items():
-            self._check_label(edge, contexts)
+            if not self.graph.has_edge(*edge):
+                raise InputError(f"there is a label for {edge[0]!r} -> {edge[1]!r}, but no such edge")
+            if edge[1] not in parents:
+                parents[edge[1]] = set(self.graph.predecessors(edge[1]))
+            self._check_label(edge, contexts, parents[edge[1]])
         self.labels: Mapping[Edge, tuple[Context, ...]] = MappingProxyType(
             {edge: contexts for edge, contexts in checked.items() if contexts}
         )
 
-    def _check_label(self, edge: Edge, contexts: Iterable[Context]) -> None:
-        if not self.graph.has_edge(*edge):
-            raise InputError(f"there is a label for {edge[0]!r} -> {edge[1]!r}, but no such edge")
-        others = set(self.graph.predecessors(edge[1])) - {edge[0]}
+    def _check_label(self, edge: Edge, contexts: Iterable[Context], parents: set[str]) -> None:
         for context in contexts:
             for variable, state in context.items():
-                if variable not in others:
+                if variable not in parents or variable == edge[0]:
                     raise InputError(
                         f"the label of {edge[0]!r} -> {edge[1]!r} names {variable!r}, which is not another parent of"
                         f" {edge[1]!r}"
@@ -240,29 +242,35 @@ class LDAG:
         >>> ldag.joined_outcomes("exposed")
         [[('rural', 'no')], [('rural', 'yes'), ('urban', 'yes')], [('urban', 'no')]]
         """
+        import numpy as np
+        from scipy.sparse import coo_array
+        from scipy.sparse.csgraph import connected_components
+
         scope = {v: self.states[v] for v in self.graph.predecessors(child)}
-        if prod(map(len, scope.values())) > OUTCOME_LIMIT:
+        size = prod(map(len, scope.values()))
+        if size > OUTCOME_LIMIT:
             raise LimitError(
                 f"{child!r} has parents with more than the limit of {OUTCOME_LIMIT:,} joint outcomes, too many to"
                 " read its stages off the labels"
             )
-        group = {outcome: outcome for outcome in product(*scope.values())}
-
-        def representative(outcome: tuple[Any, ...]) -> tuple[Any, ...]:
-            while group[outcome] != outcome:
-                outcome = group[outcome]
-            return outcome
-
-        for index, parent in enumerate(scope):
-            label = self.labels.get((parent, child), ())
-            for outcome in group if label else ():
-                moved = (*outcome[:index], scope[parent][0], *outcome[index + 1 :])
-                state = dict(zip(scope, outcome, strict=True))
-                if moved != outcome and any(context.agrees(state) for context in label):
-                    group[representative(outcome)] = representative(moved)
-        groups: dict[tuple[Any, ...], list[tuple[Any, ...]]] = {}
-        for outcome in group:
-            groups.setdefault(representative(outcome), []).append(outcome)
+        outcomes = list(product(*scope.values()))
+        free = {v: states for v, states in scope.items() if len(states) > 1}
+        shape = tuple(map(len, free.values()))
+        code = {v: {state: x for x, state in enumerate(states)} for v, states in free.items()}
+        numbers = np.arange(size).reshape(shape)
+        pairs = np.empty((2, 0), dtype=numbers.dtype)
+        for axis, parent in enumerate(free):
+            covered = np.zeros(shape, dtype=bool)
+            for context in dict.fromkeys(self.labels.get((parent, child), ())):
+                covered[tuple(code[v][context[v]] if v in context else slice(None) for v in free)] = True
+            first = np.broadcast_to(np.take(numbers, [0], axis), shape)
+            pairs = np.concatenate([pairs, [numbers[covered], first[covered]]], axis=1)
+        if not pairs.size:
+            return [[outcome] for outcome in outcomes]
+        graph = coo_array((np.ones(pairs.shape[1], dtype=bool), (pairs[0], pairs[1])), shape=(size, size))
+        groups: dict[int, list[tuple[Any, ...]]] = {}
+        for outcome, group in zip(outcomes, connected_components(graph)[1].tolist(), strict=True):
+            groups.setdefault(group, []).append(outcome)
         return list(groups.values())
 
     def csi_relations(self) -> list[CSIRelation]:

@@ -8,7 +8,7 @@ of contexts whose stages partition the level.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, ItemsView, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -83,6 +83,13 @@ class Context(Mapping[Any, Any]):
 
     def __len__(self) -> int:
         return len(self._assignment)
+
+    def __contains__(self, variable: object) -> bool:
+        return variable in self._assignment
+
+    def items(self) -> ItemsView[Any, Any]:
+        """Return the pairs of a variable and its state."""
+        return self._assignment.items()
 
     def __hash__(self) -> int:
         return self._hash
@@ -228,9 +235,11 @@ class Staging:
         1=0 | 1=1 | 1=2
         """
         full_scope = as_scope(scope)
-        chosen = list(variables)
-        _check_known(full_scope, [Context((variable, full_scope[variable][0]) for variable in chosen)])
-        chosen = [variable for variable in full_scope if variable in chosen]
+        wanted = set(variables)
+        unknown = next((variable for variable in wanted if variable not in full_scope), None)
+        if unknown is not None:
+            raise InputError(f"{unknown!r} is not a variable of this level ({_some(full_scope) or 'there are none'})")
+        chosen = [variable for variable in full_scope if variable in wanted]
         contexts = product(*(full_scope[variable] for variable in chosen))
         staging = cls.__new__(cls)
         # Counted in the order of the level, the contexts are canonical as they are.
@@ -345,8 +354,8 @@ def _parts(scope: Scope, contexts: list[Context]) -> Iterator[tuple[list[Any], l
         }
         for other in own.values():
             counts.subtract(other)
-        for state in sorted(groups, key=ranks[variable].__getitem__, reverse=True):
-            stack.append((way, depth, groups[state], own.get(state, counts)))
+        backwards = sorted(groups, key=ranks[variable].__getitem__, reverse=True)
+        stack += [(way, depth, groups[state], own.get(state, counts)) for state in backwards]
 
 
 def _unlinked(way: Any) -> list[Any]:
@@ -371,23 +380,23 @@ def _canonical(scope: Scope, contexts: list[Context]) -> tuple[Context, ...]:
     position = {variable: index for index, variable in enumerate(scope)}
     ranks: dict[Any, dict[Any, int]] = {}
 
-    def place(row: list[tuple[Any, Any]]) -> list[tuple[int, int]]:
-        for variable, _ in row:
+    def place(context: Context) -> list[tuple[int, int]]:
+        for variable in context._assignment:
             if variable not in ranks:
                 ranks[variable] = {state: rank for rank, state in enumerate(scope[variable])}
-        return [(position[variable], ranks[variable][state]) for variable, state in row]
+        return [(position[v], ranks[v][x]) for v, x in context._assignment.items()]
 
-    found = []
+    found: list[Context] = []
     for way, part in _parts(scope, contexts):
         leading = set(way)
-        rows = [
-            [(v, context[v]) for v in sorted(context._assignment.keys() - leading, key=position.__getitem__)]
-            for context in part
-        ]
-        if len(rows) > 1:
-            rows.sort(key=place)
-        start = [(v, part[0][v]) for v in way]
-        found += [Context([*start, *row]) for row in rows]
+        names: list[Any] = []
+        ordered = []
+        for context in part:
+            if names != list(context._assignment):
+                names = [*way, *sorted(context._assignment.keys() - leading, key=position.__getitem__)]
+                context = Context((v, context[v]) for v in names)
+            ordered.append(context)
+        found += sorted(ordered, key=place) if len(ordered) > 1 else ordered
     return tuple(found)
 
 

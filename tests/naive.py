@@ -161,6 +161,42 @@ def local_order_score(rows, weights, cards, target, level, beta, ess, prior):
     return log_sum(v for v, _ in log_joint_terms(rows, weights, cards, target, level, beta, ess, prior))
 
 
+def best_triple_scores(rows, weights, cards, target, ess):
+    """For each other variable the largest log score of a full split on three variables of which it is one."""
+    others = [j for j in range(len(cards)) if j != target and cards[j] > 1]
+    best = dict.fromkeys(others, -inf)
+    for triple in combinations(others, 3):
+        cells = [c for c in contexts(cards, 3, triple) if len(c) == 3]
+        score = sum(log_z(rows, weights, cards, target, cell, ess) for cell in cells)
+        for j in triple:
+            best[j] = max(best[j], score)
+    return best
+
+
+def gain_of_one_more(rows, weights, cards, target, parents, variable, ess):
+    """By how much one more variable improves the log marginal likelihood: as a split below a parent, or above them all.
+
+    A tree splits on a root, and then each of its states on at most one other variable.
+    """
+
+    def z(context):
+        return log_z(rows, weights, cards, target, context, ess)
+
+    def below(root, state, others):
+        """The best that can be done for a state of the root."""
+        stop = z({root: state})
+        return max([stop, *(sum(z({root: state, j: y}) for y in range(cards[j])) for j in others if j != root)])
+
+    if not parents:
+        return sum(z({variable: y}) for y in range(cards[variable])) - z({})
+    states = [(k, x) for k in parents for x in range(cards[k])]
+    split = max(
+        sum(z({k: x, variable: y}) for y in range(cards[variable])) - below(k, x, parents) for k, x in states
+    )
+    before = max(sum(below(k, x, parents) for x in range(cards[k])) for k in parents)
+    return max(split, sum(below(variable, y, parents) for y in range(cards[variable])) - before)
+
+
 def bdeu_family(rows, weights, cards, target, parents, ess):
     """The textbook BDeu family score of a Bayesian network."""
     q = prod(cards[v] for v in parents)

@@ -1,8 +1,9 @@
-"""Candidate sets: every way of giving them, PC and GRaSP, background knowledge and the bound alpha."""
+"""Candidate sets: every way of giving them, PC and GRaSP, background knowledge and the bound alpha, memory."""
 
 import builtins
 import random
 import sys
+import tracemalloc
 import warnings
 
 import networkx as nx
@@ -12,11 +13,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cslearn import CStree, random_cstree
+from cslearn import CStree, CStreeLearner, random_cstree
 from cslearn.candidates import CandidateSets, Knowledge, candidate_sets
 from cslearn.candidates.phase1 import estimate_candidates
+from cslearn.candidates.sets import memory_of_tables
 from cslearn.data import Table
 from cslearn.errors import InputError, MissingExtraError
+from cslearn.estimators.cost import estimate_cost
+from cslearn.orders import order_problem, sample_chains
+from cslearn.posterior.levels import Levels
 from cslearn.scores import Scores
 from problems import random_table, tables
 
@@ -475,3 +480,38 @@ def test_grasp_finds_the_graph_that_it_finds_with_its_own_score(seed, monkeypatc
     assert GRaSP.local_score_BDeu is before
     monkeypatch.setattr(phase1, "LocalBDeu", lambda codes: before)
     assert phase1.estimate_candidates(table, "grasp") == found
+
+
+# ---------------------------------------------------------------- memory
+@pytest.mark.parametrize(("p", "d", "beta"), [(40, 2, 2), (20, 4, 2), (60, 2, 1)])
+def test_a_search_allocates_what_is_estimated(p, d, beta):
+    table = random_table([d] * p, 100, np.random.default_rng(0))
+
+    def search():
+        scores = Scores(table, beta=beta, prior="tree")
+        problem = order_problem(scores)
+        chains, _ = sample_chains(problem, n_chains=4, n_iter=20, random_state=0)
+        Levels(scores, problem).edges(np.concatenate([chain.orders[:1] for chain in chains]))
+
+    search()  # what is loaded and compiled is not counted
+    tracemalloc.start()
+    search()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    estimate = memory_of_tables(p, p - 1, d, beta)
+    assert peak < 1.05 * estimate + 300_000
+    if beta == 2:
+        assert peak > 0.8 * estimate
+
+
+def test_a_fit_holds_its_tables_once():
+    table = random_table([2] * 60, 100, np.random.default_rng(0))
+    learner = CStreeLearner(n_iter=100, n_chains=2, random_state=0)
+    learner.fit(table)
+    tracemalloc.start()
+    posterior = learner.fit(table).posterior_
+    posterior.edge_probabilities(n_orders=2)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < estimate_cost(table, n_iter=100, n_chains=2).memory_bytes
+    assert peak < 1.7 * memory_of_tables(60, 59, 2)

@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections import namedtuple
 from io import StringIO
 from math import isclose
 
@@ -16,11 +15,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cslearn import CStree
+from cslearn import CStree, random_cstree
+from cslearn.candidates.sets import memory_of_tables
 from cslearn.datasets import chickenpox_model
 
 QUICK = ["--n-iter", "auto"]
-Stats = namedtuple("Stats", "cache_path")
 
 
 @pytest.fixture
@@ -198,6 +197,23 @@ def test_estimate(run, data):
     assert document["candidate_set_sizes"] == dict.fromkeys(["background", "diagnosis", "exposed", "carrier"], 3)
     assert (document["n_iter"], document["n_chains"]) == (10, 3)
     assert document["seconds"]["total"] > 0
+
+
+def test_the_memory_allowed_decides_on_candidates(run, tmp_path):
+    path = tmp_path / "wide.csv"
+    random_cstree(30, random_state=0).sample(200, random_state=0).to_csv(path, index=False)
+    much, little = (
+        json.loads(run("estimate", path, "--json", "--n-iter", 10, "--max-memory", memory)[1]) for memory in (1, 0.0002)
+    )
+    assert set(much["candidate_set_sizes"].values()) == {29}
+    widest = max(little["candidate_set_sizes"].values())
+    assert memory_of_tables(30, widest, 2) <= 0.0002 * 2**30 < memory_of_tables(30, widest + 1, 2)
+    assert little["memory_bytes"] < much["memory_bytes"]
+    code, out, _ = run("fit", path, "-o", tmp_path / "m.json", "--n-iter", 10, "--max-memory", 0.0002)
+    assert code == 0
+    assert f"the memory allowed has room for {widest} candidates of a variable" in out
+    code, _, err = run("fit", path, "-o", tmp_path / "m.json", "--max-memory", 0)
+    assert (code, err) == (2, "error: --max-memory is a positive number of GB, not 0\n")
 
 
 def test_constant_columns_are_reported(run, data, tmp_path):
@@ -404,18 +420,70 @@ def test_public_names_are_there():
     )
 
 
-def test_the_first_fit_on_a_machine_says_that_it_compiles(monkeypatch, capsys, tmp_path):
-    from cslearn._kernels import are_compiled, relocation
-    from cslearn.cli.progress import tell_if_compiling
+def on_a_terminal(arguments, **environment):
+    """Run the program with a terminal as standard error; returns what is shown there."""
+    master, terminal = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-c", "from cslearn.cli import main; main()", *map(str, arguments)],
+        stdin=terminal, stdout=subprocess.DEVNULL, stderr=terminal, env={**os.environ, "TERM": "xterm", **environment},
+    )  # fmt: skip
+    os.close(terminal)
+    shown = b""
+    try:
+        while chunk := os.read(master, 1024):
+            shown += chunk
+    except OSError:
+        pass  # the terminal closes with the process
+    os.close(master)
+    assert process.wait(timeout=60) == 0
+    return shown.decode()
 
-    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
-    monkeypatch.setattr(type(relocation.run), "stats", property(lambda self: Stats(str(tmp_path))))
-    tell_if_compiling()
-    assert "compiling the inner loops, once on this machine" in capsys.readouterr().err
-    (tmp_path / "relocation.run-1.py311.nbi").touch()
-    assert are_compiled()
-    tell_if_compiling()
-    assert capsys.readouterr().err == ""
+
+def test_a_fit_that_compiles_says_so_and_the_next_one_does_not(data, tmp_path):
+    """With a cache of compiled code of its own, empty at first, and then filled by a small fit."""
+    cache = str(tmp_path / "cache")
+    first = on_a_terminal(["fit", data, "-o", tmp_path / "1.json"], NUMBA_CACHE_DIR=cache)
+    assert first.count("compiling the inner loops, to be kept for the next time") == 1
+    assert "compiling" not in on_a_terminal(["fit", data, "-o", tmp_path / "2.json"], NUMBA_CACHE_DIR=cache)
+    # Chains need other loops than the exact search; where nobody looks nothing is said.
+    arguments = ["fit", str(data), "-o", str(tmp_path / "3.json"), "--n-iter", "10"]
+    code = f"import sys; sys.argv[1:] = {arguments!r}; from cslearn.cli import main; main()"
+    run = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, "NUMBA_CACHE_DIR": cache}
+    )
+    assert run.returncode == 0
+    assert "compiling" not in run.stderr + run.stdout
+
+
+COMPILE = """
+import logging
+import sys
+import numpy as np
+logging.basicConfig(level=logging.INFO, format="%(name)s: %(message)s", stream=sys.stdout)
+from cslearn._kernels.contexts import count_pairs, pack
+words = pack(np.zeros((3, 1), np.uint8), np.array([1]), np.array([0]))
+count_pairs(words, 0, 1, np.zeros((1, 1), np.int64))
+"""
+
+
+def test_python_is_told_of_compilation_by_a_logger(tmp_path):
+    def told(code=COMPILE, **environment):
+        env = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), **environment}
+        return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=env).stdout
+
+    assert told() == "cslearn: compiling the inner loops, to be kept for the next time; this takes some seconds\n"
+    assert told() == ""
+    read_only = """
+import numba.core.caching as caching
+def refuse(self):
+    raise OSError("read-only")
+for name in dir(caching):
+    if "InTree" in name or "UserWide" in name:
+        getattr(caching, name).ensure_cache_path = refuse
+"""
+    for _ in range(2):
+        said = told(read_only + COMPILE, NUMBA_CACHE_DIR="", TMPDIR=str(tmp_path))
+        assert "as there is no directory where they could be kept" in said
 
 
 def test_progress_on_a_terminal_and_ctrl_c_keeps_the_best(data, tmp_path):

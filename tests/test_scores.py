@@ -1,7 +1,7 @@
 """CS-BDeu: contexts, local order scores, orders, CStrees, against plain enumeration."""
 
-from itertools import permutations
-from math import inf, isclose, lgamma, log
+from itertools import combinations, permutations
+from math import inf, isclose, lgamma, log, prod
 
 import networkx as nx
 import numpy as np
@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import naive
 from cslearn import CStree, random_cstree
+from cslearn._kernels.contexts import CELLS_BY_BITS
 from cslearn.data import Table
 from cslearn.datasets import chickenpox_model
 from cslearn.errors import InputError
@@ -221,6 +222,25 @@ def test_the_number_of_threads_does_not_matter():
     table = random_table([2, 3, 2, 4, 2], 300, np.random.default_rng(5))
     one, four = Scores(table, n_jobs=1).tables, Scores(table, n_jobs=4).tables
     assert all(np.array_equal(a, b) for x, y in zip(one, four, strict=True) for a, b in zip(x, y, strict=True))
+
+
+@pytest.mark.parametrize("n", [63, 64, 65, 200])
+@pytest.mark.parametrize("cards", [[6, 7, 6, 2], [9, 2, 8, 6], [2, 3, 2, 4]])
+def test_contexts_counted_by_bits_and_row_by_row_score_the_same(cards, n):
+    """Words of bits hold 64 rows; triples of more than `CELLS_BY_BITS` cells are counted row by row."""
+    table = random_table(cards, n, np.random.default_rng(n))
+    rows, weights = rows_of(table)
+    cells = {prod(d - 1 for d in triple) > CELLS_BY_BITS for triple in combinations(cards, 3)}
+    assert cells == ({True, False} if max(cards) > 4 else {False})
+    _, single, pair = Scores(table, ess=2.0).tables
+    for i in range(table.p):
+        others = [j for j in range(table.p) if j != i]
+        for (k, a), (j, b) in permutations(enumerate(others), 2):
+            for x in range(cards[a]):
+                alone = naive.log_z(rows, weights, cards, i, {a: x}, 2.0)
+                both = [naive.log_z(rows, weights, cards, i, {a: x, b: y}, 2.0) for y in range(cards[b])]
+                assert close(single[i, k, x], alone)
+                assert close(pair[i, j, k, x], sum(both))
 
 
 def test_looked_up_and_computed_log_gammas_agree(monkeypatch):

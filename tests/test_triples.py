@@ -1,6 +1,5 @@
 """Variables that matter only three at a time: all triples are scored, and a parity is learned."""
 
-from itertools import combinations
 from math import comb, exp, fsum, log
 
 import numpy as np
@@ -19,16 +18,8 @@ from problems import rows_of, tables
 
 
 def naive_probabilities(table, target, ess, best_of_two):
-    """Full splits on all triples, one after the other."""
-    rows, weights = rows_of(table)
-    others = [j for j in range(table.p) if j != target and table.cards[j] > 1]
-    best = dict.fromkeys(others, -np.inf)
-    for triple in combinations(others, 3):
-        contexts = [c for c in naive.contexts(table.cards, 3, triple) if len(c) == 3]
-        score = fsum(naive.log_z(rows, weights, table.cards, target, context, ess) for context in contexts)
-        for j in triple:
-            best[j] = max(best[j], score)
-    odds = {j: best[j] - best_of_two - log(comb(len(others), 3)) for j in others}
+    best = naive.best_triple_scores(*rows_of(table), table.cards, target, ess)
+    odds = {j: score - best_of_two - log(comb(len(best), 3)) for j, score in best.items()}
     return {j: 1 / (1 + exp(-min(max(value, -700), 700))) for j, value in odds.items()}
 
 

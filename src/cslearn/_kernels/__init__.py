@@ -1,20 +1,25 @@
-"""The compiled loops, one small file each: arrays in and arrays out. Compiled when first used, and kept on disk."""
+"""The compiled loops, one small file each: arrays in and arrays out. Compiled when first used, and kept on disk.
+
+The logger ``cslearn`` tells, at level INFO and once in a process, when a kernel that is not yet on disk is compiled.
+"""
 
 import atexit
+import logging
 import shutil
 import tempfile
-from pathlib import Path
 from typing import Any
 
 from numba import config, njit
+from numba.core import event
 
-__all__ = ["are_compiled", "inner", "outer"]
+__all__ = ["inner", "outer"]
 
 
-def _use_a_directory_that_can_be_written() -> None:
+def _use_a_directory_that_can_be_written() -> bool:
     """Where Numba can write neither beside the kernels nor in the user's cache, give it a directory for this process.
 
-    It is a new one, not one that others could have filled: what Numba reads from it is executed.
+    It is a new one, not one that others could have filled: what Numba reads from it is executed. Tells whether what is
+    compiled is kept for other processes.
     """
     try:
         njit(cache=True)(_use_a_directory_that_can_be_written)
@@ -22,21 +27,31 @@ def _use_a_directory_that_can_be_written() -> None:
         directory = tempfile.mkdtemp(prefix="cslearn-kernels-")
         atexit.register(shutil.rmtree, directory, ignore_errors=True)
         config.CACHE_DIR = directory  # type: ignore[attr-defined]
+        return False
+    return True
 
 
-_use_a_directory_that_can_be_written()
+class _Notice(event.Listener):  # type: ignore[misc]  # Numba has no types
+    """Tells of the first kernel that is compiled; one that is read from disk is no such event."""
 
-# Kernels are called from Python or from other kernels; what only kernels call needs no wrapper, which takes longer to
-# compile than a small loop does. Each kernel is optimised once more in every kernel that calls it: where that takes
-# long there are few calls and few layers.
-_OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy"}
-_NO_WRAPPERS: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    def __init__(self, kept: bool) -> None:
+        self.why = "to be kept for the next time" if kept else "as there is no directory where they could be kept"
+        self.told = False
+
+    def on_start(self, event: Any) -> None:
+        if not self.told and event.data["dispatcher"].py_func.__module__.startswith(__name__):
+            self.told = True
+            logging.getLogger("cslearn").info("compiling the inner loops, %s; this takes some seconds", self.why)
+
+    def on_end(self, event: Any) -> None:
+        """Nothing to tell."""
+
+
+event.register("numba:compile", _Notice(_use_a_directory_that_can_be_written()))
+
+# Kernels are called from Python or from other kernels, never from C, and what only kernels call needs no wrapper: one
+# takes longer to compile than a small loop does. Each kernel is optimised once more in every kernel that calls it:
+# where that takes long there are few calls and few layers.
+_OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 outer = njit(**_OPTIONS)
-inner = njit(**_OPTIONS, **_NO_WRAPPERS)
-
-
-def are_compiled() -> bool:
-    """Tell whether the kernels of the order search have been compiled on this machine before."""
-    from cslearn._kernels import relocation
-
-    return any(Path(str(relocation.run.stats.cache_path)).glob("relocation.run-*.nbi"))
+inner = njit(**_OPTIONS, no_cpython_wrapper=True)

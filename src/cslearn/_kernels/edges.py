@@ -6,7 +6,6 @@ import numpy as np
 
 from cslearn._kernels import outer
 from cslearn._kernels.levels import BASE, INVERSE, fill, sum_of_stagings
-from cslearn._kernels.relocation import REFRESH, settle
 
 __all__ = ["edges_of_orders"]
 
@@ -22,9 +21,8 @@ def edges_of_orders(problem, state, orders, edges):
         for t in range(p):
             state.order[t] = orders[draw, t]
             state.position[state.order[t]] = t
-            state.changes[t] = REFRESH
-        settle(problem, state)
         for i in range(p):
+            fill(problem, i, state, i, state.position[i], np.int64(-1))
             m = state.size[i]
             total, total_e = sum_of_stagings(problem, i, state, i, np.int64(-1), np.int64(0), m)
             for t in range(m):

@@ -7,8 +7,9 @@ level with one variable more or less takes O(|L| d) instead of O(|L|^2 d), by ad
 
 With many rows these numbers span more orders of magnitude than a double holds. Then a number is a pair of a double, the
 mantissa, and an integer exponent to the base 2^128. Mantissas of factors lie within 2^-64 and 2^64, so that of two
-numbers whose exponents differ by more than one the smaller does not matter. A target none of whose scores can pass the
-range of a double, and whose candidates are all binary, is *light*: its exponents are zero and left alone.
+numbers whose exponents differ by more than one the smaller does not matter. Where all variables are binary, a target
+none of whose scores can pass the range of a double is *light*: its exponents are zero and left alone. One variable of
+more states makes the arrays of all targets wider, and then none is.
 """
 
 from collections import namedtuple
@@ -42,7 +43,7 @@ STOP = 0.5
 #   weights[m, kind]         the prior's weights in a level of m variables, of a stop and of a split at a root's state
 #   whole[m], both[m]        ... of the whole level, and of a full split on a pair beyond its two trees (or less than 0)
 #   norm, norm_e[m, kind]    the term of a root in the normaliser
-#   light[i]                 whether target i needs no exponents and has binary candidates only
+#   light[i]                 whether target i needs no exponents, with no variable of more than two states
 #   before[i, j]             whether i must come before j
 Problem = namedtuple(
     "Problem",

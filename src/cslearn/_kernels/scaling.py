@@ -23,8 +23,8 @@ def _scaled(value, light):
 def scale_target(beta, width, stop, single, pair, cards, root, root_e, split, split_e):
     """Fill mantissas and exponents of one target, `cards` being those of its candidates; tell whether it is light.
 
-    ``root[k]`` is the product over x of z(x_k = x) relative to the whole level, and ``split[j, k, x]`` is w(k, x, j)
-    relative to z(x_k = x).
+    `width` is the largest cardinality of all variables; only if it is two are targets light. ``root[k]`` is the product
+    over x of z(x_k = x) relative to the whole level, and ``split[j, k, x]`` is w(k, x, j) relative to z(x_k = x).
     """
     m = len(cards)
     largest = 0.0

@@ -25,8 +25,8 @@ from cslearn.data import Table
 __all__ = ["Screen", "screen"]
 
 FIRST = 20
-MOST_A_ROUND = 10
-ROUNDS = 5
+MOST_A_ROUND = 30
+ROUNDS = 6
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]

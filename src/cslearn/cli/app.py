@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
+from cslearn.cli.progress import tell_if_compiling
 from cslearn.errors import ConvergenceWarning, CslearnError, DataWarning, EstimateWarning, InputError
 
 __all__ = ["app", "main"]
@@ -111,6 +112,12 @@ FromGraph = Annotated[
     Graph, typer.Option("--from-graph", help="Candidates from the CPDAG or its skeleton (pc, grasp).")
 ]
 Alpha = Annotated[int | None, typer.Option("--alpha", help="Most candidates of a variable.")]
+MaxMemory = Annotated[
+    float,
+    typer.Option(
+        "--max-memory", metavar="GB", help="Memory for the tables of scores, beyond which candidates are screened."
+    ),
+]
 KnowledgeFile = Annotated[
     Path | None, typer.Option("--knowledge", metavar="FILE", help="JSON with forbidden, required, tiers.")
 ]
@@ -204,6 +211,12 @@ def _sample_size(text: str) -> Any:
         raise InputError(f"--ess is a positive number or auto, not {text!r}") from None
 
 
+def _bytes(gigabytes: float) -> float:
+    if not gigabytes > 0:
+        raise InputError(f"--max-memory is a positive number of GB, not {gigabytes:g}")
+    return gigabytes * 2**30
+
+
 def _moves(text: str) -> Any:
     if text == "auto":
         return text
@@ -216,12 +229,10 @@ def _moves(text: str) -> Any:
 @app.command()
 def demo(json_output: Json = False, seed: Seed = 0) -> None:
     """Learn a built-in example: no file and no network needed."""
-    from cslearn.cli.progress import tell_if_compiling
     from cslearn.cli.text import fit_document, print_demo
     from cslearn.datasets import chickenpox_model
     from cslearn.estimators import CStreeLearner
 
-    tell_if_compiling()
     truth = chickenpox_model()
     data = truth.sample(5000, random_state=seed)
     # What comes first in a child's life cannot depend on what comes later.
@@ -248,6 +259,7 @@ def fit(
     alpha: Alpha = None,
     level: Level = 0.05,
     from_graph: FromGraph = Graph.cpdag,
+    max_memory: MaxMemory = 2.0,
     prior: Annotated[PriorName, typer.Option("--prior", help="Prior over stagings.")] = PriorName.adaptive,
     ess: Annotated[str, typer.Option("--ess", help="Equivalent sample size, or auto: the data choose.")] = "auto",
     parameters: Annotated[Estimate, typer.Option("--parameters", help="How parameters are estimated.")] = (
@@ -305,6 +317,7 @@ def fit(
             alpha=alpha,
             level=level,
             from_graph=from_graph.value,
+            max_memory=_bytes(max_memory),
             prior=prior.value,
             ess=_sample_size(ess),
             parameters=parameters.value,
@@ -456,6 +469,7 @@ def estimate(
     beta: Beta = "2",
     candidates: CandidatesOption = Candidates.auto,
     alpha: Alpha = None,
+    max_memory: MaxMemory = 2.0,
     search: SearchOption = Search.auto,
     n_iter: Iterations = "auto",
     max_iter: MaxIterations = None,
@@ -480,6 +494,7 @@ def estimate(
         search=search.value,
         candidates=candidates.value,
         alpha=alpha,
+        max_memory=_bytes(max_memory),
         n_iter=_moves(n_iter),
         max_iter=max_iter,
         n_chains=n_chains,
@@ -520,6 +535,7 @@ OPTIONS = {
     r"\bmax_iter\b": "--max-iter",
     r"\bn_iter \(or 'auto'\)": "--n-iter (or auto)",
     r"\bn_chains\b": "--n-chains",
+    r"\bmax_memory\b": "--max-memory",
     r"\bleave_out=": "--leave-out",
     r"\bsample_weight=": "--weights",
     r'table_format must be None or "benchpress"': '--format must be "benchpress"',
@@ -546,6 +562,7 @@ def main() -> None:
             warnings.simplefilter("always", ConvergenceWarning)
             warnings.simplefilter("always", EstimateWarning)
             warnings.showwarning = _show_note
+            tell_if_compiling()
             app()
     except CslearnError as error:
         print(f"error: {_as_option(str(error))}", file=sys.stderr)

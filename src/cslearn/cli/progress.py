@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -24,12 +25,20 @@ PHASES = {
 }
 
 
-def tell_if_compiling() -> None:
-    """Say, on a terminal, that the first fit on a machine compiles the inner loops."""
-    from cslearn._kernels import are_compiled
+class _Terminal(logging.Handler):
+    """Prints what is logged as a note; a progress bar replaces standard error, so that is looked up each time."""
 
-    if sys.stderr.isatty() and not are_compiled():
-        print("note: compiling the inner loops, once on this machine; this takes some ten seconds", file=sys.stderr)
+    def emit(self, record: logging.LogRecord) -> None:
+        print(f"note: {record.getMessage()}", file=sys.stderr)
+
+
+def tell_if_compiling() -> None:
+    """Have it said, on a terminal, when inner loops are compiled, as by the first fit on a machine."""
+    logger = logging.getLogger("cslearn")
+    if sys.stderr.isatty() and not logger.handlers:
+        logger.addHandler(_Terminal())
+        logger.setLevel(logging.INFO)
+        logger.propagate = False
 
 
 @contextmanager
@@ -38,7 +47,6 @@ def fit_progress() -> Iterator[Callable[[str, Progress | None], None] | None]:
     if not sys.stderr.isatty():
         yield None
         return
-    tell_if_compiling()
     from rich.console import Console
     from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bar

@@ -11,11 +11,21 @@ from typing import Any, Literal
 import numpy as np
 
 from cslearn.candidates import CandidateSets, Knowledge, candidate_sets
-from cslearn.candidates.sets import memory_of_tables
+from cslearn.candidates.sets import DEFAULT_MEMORY, memory_of_tables
 from cslearn.data import Table
 from cslearn.estimators.search import greedy_search
 from cslearn.estimators.searching import affordable, exact_memory
-from cslearn.orders import ExactOrders, SubsetScores, default_max_iter, default_n_iter, order_problem, sample_chains
+from cslearn.orders import (
+    FIRST_ESS,
+    ExactOrders,
+    SubsetScores,
+    default_max_iter,
+    default_n_iter,
+    order_problem,
+    sample_chains,
+)
+from cslearn.orders.posterior import PAIRS_AT_ONCE
+from cslearn.orders.problem import are_looked_up
 from cslearn.scores import Scores
 
 __all__ = ["Cost", "estimate_cost"]
@@ -23,6 +33,11 @@ __all__ = ["Cost", "estimate_cost"]
 # The part of the work that is timed: a fit of this many variables.
 TRIAL_VARIABLES = 12
 TRIAL_MOVES = 1000
+# Chains are judged by pairs of variables, of which each takes so many bytes for each of the orders kept of a chain.
+JUDGING = 120
+MOST_KEPT, MOST_KEPT_OF_LOOKED_UP = 2000, 5000
+# Counts, tables of log-gammas, the model: small beside the rest where memory matters.
+SMALL = 1 << 23
 
 
 @dataclass(frozen=True)
@@ -94,6 +109,7 @@ def estimate_cost(
     beta: int | Literal["auto"] = 2,
     candidates: Any = "auto",
     alpha: int | None = None,
+    max_memory: float = DEFAULT_MEMORY,
     search: str = "auto",
     n_iter: int | Literal["auto"] | None = "auto",
     max_iter: int | None = None,
@@ -104,7 +120,8 @@ def estimate_cost(
 
     A fit of a few of the variables is timed, and scaled by the number of pairs of candidates (scoring contexts) and by
     the number of candidates that a move looks at (sampling orders). Candidates of ``"pc"``, ``"grasp"`` and a screen
-    are really selected, as there is no other way to know how many there will be.
+    are really selected, as there is no other way to know how many there will be. The memory is that of all arrays, as
+    `max_memory` counts them and those that judge the chains besides; Python itself and its packages come on top.
 
     Examples
     --------
@@ -118,7 +135,13 @@ def estimate_cost(
     # Beyond two context variables there is a first pass with two; what comes after it is not estimated.
     bound = 2 if beta == "auto" else min(beta, 2)
     sets = candidate_sets(
-        table, candidates, knowledge=known, alpha=alpha, search=greedy_search(table, knowledge=known, beta=bound)
+        table,
+        candidates,
+        knowledge=known,
+        alpha=alpha,
+        ess=FIRST_ESS,
+        max_memory=max_memory,
+        search=greedy_search(table, knowledge=known, beta=bound, ess=FIRST_ESS),
     )
     of_all = Scores(table, beta=bound, candidates=sets.sets)
     exact = search == "exact" or (search == "auto" and n_iter == "auto" and affordable(of_all))
@@ -142,6 +165,9 @@ def estimate_cost(
         seconds = perf_counter() - begin
     full, small = _work(table, {v: len(c) for v, c in sets.sets.items()}), _work(trial, None)
     m, d = max(sets.sizes().values()), max(table.cards)
+    memory = memory_of_tables(table.p, m, d, bound, n_chains) + table.codes.nbytes + SMALL
+    kept = min(n_iter, MOST_KEPT_OF_LOOKED_UP if are_looked_up(of_all) else MOST_KEPT)
+    memory += exact_memory(of_all) if exact else JUDGING * PAIRS_AT_ONCE * n_chains * kept
     return Cost(
         table.n,
         d,
@@ -150,7 +176,7 @@ def estimate_cost(
         n_chains,
         score_seconds * full[0] / small[0],
         seconds / TRIAL_MOVES * full[1] / small[1],
-        memory_of_tables(table.p, m, d, bound) + table.codes.nbytes + (exact_memory(of_all) if exact else 0),
+        memory,
         up_to,
         seconds * _exact_work(of_all) / _exact_work(scores) if exact else None,
     )

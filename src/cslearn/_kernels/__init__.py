@@ -31,7 +31,7 @@ def _use_a_directory_that_can_be_written() -> bool:
     return True
 
 
-class _Notice(event.Listener):  # type: ignore[misc]  # Numba has no types
+class _Notice(event.Listener):
     """Tells of the first kernel that is compiled; one that is read from disk is no such event."""
 
     def __init__(self, kept: bool) -> None:
@@ -53,5 +53,6 @@ event.register("numba:compile", _Notice(_use_a_directory_that_can_be_written()))
 # takes longer to compile than a small loop does. Each kernel is optimised once more in every kernel that calls it:
 # where that takes long there are few calls and few layers.
 _OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+_NO_WRAPPER: dict[str, Any] = {"no_cpython_wrapper": True}
 outer = njit(**_OPTIONS)
-inner = njit(**_OPTIONS, no_cpython_wrapper=True)
+inner = njit(**_OPTIONS, **_NO_WRAPPER)

@@ -37,7 +37,7 @@ TRIAL_MOVES = 1000
 JUDGING = 120
 MOST_KEPT, MOST_KEPT_OF_LOOKED_UP = 2000, 5000
 # Counts, tables of log-gammas, the model: small beside the rest where memory matters.
-SMALL = 1 << 23
+SMALL = 1 << 20
 
 
 @dataclass(frozen=True)

@@ -90,7 +90,8 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
     from_graph : {"cpdag", "skeleton"}
         For ``"pc"``, ``"grasp"`` and a graph: take parents and undirected neighbours, or all neighbours.
     max_memory : float
-        Bytes that the tables of scores may take before ``candidates="auto"`` turns to a screen.
+        Bytes that the tables of scores may take before ``candidates="auto"`` turns to a screen, whose sets are cut to
+        what there is room for.
     prior : {"adaptive", "tree", "sparse", "uniform"} or Prior
         Prior over the stagings of a variable given the order; see :mod:`cslearn.priors`. ``"adaptive"`` is a tree prior
         whose probabilities are chosen by the data; see :mod:`cslearn.orders.adaptive`.

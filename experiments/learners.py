@@ -137,6 +137,7 @@ def ask(learner: str, path: Path, install: bool) -> dict[str, Any]:
         command = [python, HERE / "peer_structures.py", learner]
         pipe = subprocess.PIPE
         clean = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+        clean["PYTHONHASHSEED"] = "0"  # pgmpy takes the first of equally good moves, in the order of a set
         _served[learner] = subprocess.Popen(
             command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True, env=clean
         )

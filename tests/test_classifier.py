@@ -134,11 +134,45 @@ def test_text_files_are_read_as_tables_are(tmp_path):
         (lambda X, y: (X, y[:-1]), "X has 300 rows and y has 299"),
         (lambda X, y: (X, y.astype(object).where(y == "no")), "missing values"),
         (lambda X, y: (X, ["no"] * 300), "at least two classes"),
+        (lambda X, y: (X[:0], y[:0]), "no rows"),
     ],
 )
 def test_bad_targets(change, message):
     with pytest.raises(InputError, match=message):
         CStreeClassifier(**QUICK).fit(*change(*children(300)))
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        ({"no": 1, "yes": -1}, "class_weight of 'yes' is -1; a weight is a positive number"),
+        ({"no": 0}, "class_weight of 'no' is 0"),
+        ({"no": float("nan")}, "class_weight of 'no' is nan"),
+        ({"no": "much"}, "class_weight of 'no' is 'much'"),
+        ({"maybe": 1}, r"names 'maybe', which is none of the classes \['no', 'yes'\]"),
+        ("equal", "not 'equal'"),
+    ],
+)
+def test_bad_class_weights_are_told_before_anything_is_learned(weights, message, monkeypatch):
+    monkeypatch.setattr(CStreeLearner, "fit", lambda *_, **__: pytest.fail("it learned"))
+    with pytest.raises(InputError, match=message):
+        CStreeClassifier(class_weight=weights).fit(*children(50))
+
+
+def test_balanced_weights_count_the_rows_that_are_learned_from():
+    X, y = children(400)
+    holes = X.astype(object)
+    holes.loc[y[y == "no"].index[::2], "exposed"] = None
+    settings = {"class_weight": "balanced", "missing": "drop", **QUICK}
+    complete = holes.notna().all(axis=1)
+    dropped = CStreeClassifier(**settings).fit(holes, y)
+    assert np.allclose(dropped.class_weight_, CStreeClassifier(**settings).fit(X[complete], y[complete]).class_weight_)
+    assert not np.allclose(dropped.class_weight_, CStreeClassifier(**settings).fit(X, y).class_weight_)
+    twice = CStreeClassifier(**settings).fit(X, y, sample_weight=np.where(y == "yes", 2.0, 1.0))
+    sums = np.array([(y == "no").sum(), 2 * (y == "yes").sum()])
+    assert np.allclose(twice.class_weight_, sums.sum() / (2 * sums))
+    twice = CStreeClassifier(**settings).fit(holes, y, sample_weight=np.where(complete, 1.0, 5.0))
+    assert np.allclose(twice.class_weight_, dropped.class_weight_)
 
 
 # ---------------------------------------------------------------- scikit-learn
@@ -158,7 +192,6 @@ EXPECTED_FAILURES = {
     "check_classifiers_one_label_sample_weights": "its data are real numbers, all different",
     "check_class_weight_classifiers": "its data are real numbers, all different",
     "check_estimators_nan_inf": "missing features are summed out in prediction, on purpose; fitting refuses them",
-    "check_estimators_empty_data_messages": "the error says that there is no column, but not in the words asked for",
 }
 
 

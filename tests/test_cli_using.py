@@ -18,19 +18,30 @@ def test_query_prints_the_table_as_csv_and_json(run, model, tmp_path):
     expected = tree.query(["background", "carrier"], evidence)
     code, out, _ = run("query", model, "background", "carrier", *options, "--json")
     assert code == 0
-    assert json.loads(out)[1] == {"background": "rural", "carrier": "yes", "probability": expected["rural", "yes"]}
+    document = json.loads(out)
+    second = {"background": "rural", "carrier": "yes", "probability": expected["rural", "yes"]}
+    assert document["probabilities"][1] == second
+    assert (document["exact"], document["standard_error"]) == (True, None)
     assert run("query", model, "background", "carrier", *options, "-o", tmp_path / "q.csv") == (0, "", "")
     assert np.allclose(pd.read_csv(tmp_path / "q.csv")["probability"], expected)
     _, out, _ = run("query", model, "carrier", "-g", "exposed=yes", "-g", "exposed=no")
     assert isclose(float(out.split()[1].split(",")[1]), tree.query("carrier")["no"])
-    _, out, _ = run("query", model, "carrier", "--sampling", "--json")
-    assert abs(json.loads(out)[0]["probability"] - tree.query("carrier")["no"]) < 0.01
+    _, out, err = run("query", model, "carrier", "--sampling", "--json")
+    document = json.loads(out)
+    assert abs(document["probabilities"][0]["probability"] - tree.query("carrier")["no"]) < 0.01
+    assert not document["exact"]
+    assert 0.0001 < document["standard_error"] < 0.01
+    assert err == ""
+    _, out, err = run("query", model, "carrier", "--sampling")
+    assert err.startswith("note: estimated from draws; the largest standard error is 0.00")
 
 
 def test_query_gives_the_most_probable_outcome(run, model):
-    code, out, _ = run("query", model, "--most-probable", "--given", "carrier=yes", "--json")
-    assert code == 0
-    assert json.loads(out)["outcome"] == chickenpox_model().most_probable({"carrier": "yes"}).outcome
+    for option, exact in (([], True), (["--sampling"], False)):
+        code, out, _ = run("query", model, "--most-probable", "--given", "carrier=yes", "--json", *option)
+        assert code == 0
+        assert json.loads(out)["outcome"] == chickenpox_model().most_probable({"carrier": "yes"}).outcome
+        assert json.loads(out)["exact"] is exact
 
 
 def test_names_and_states_may_hold_equals_signs_and_colons(run, tmp_path):
@@ -38,10 +49,10 @@ def test_names_and_states_may_hold_equals_signs_and_colons(run, tmp_path):
     tree.save(tmp_path / "m.json")
     _, out, _ = run("query", tmp_path / "m.json", "n", "-g", "a=b==", "-g", "a=1", "--json")
     expected = tree.query("n", {"a=b": "=", "a": 1})
-    found = {row["n"]: row["probability"] for row in json.loads(out)}
+    found = {row["n"]: row["probability"] for row in json.loads(out)["probabilities"]}
     assert found == {True: expected.iloc[0], False: expected.iloc[1]}
     _, out, _ = run("query", tmp_path / "m.json", "n", "--likelihood", "a=b=x:y:1", "--json")
-    assert isclose(json.loads(out)[0]["probability"], tree.query("n", {"a=b": "x:y"}).iloc[0])
+    assert isclose(json.loads(out)["probabilities"][0]["probability"], tree.query("n", {"a=b": "x:y"}).iloc[0])
 
 
 @pytest.mark.parametrize(
@@ -86,6 +97,87 @@ def test_predict_writes_states_probabilities_and_the_confusion_matrix(run, model
     _, out, _ = run("predict", model, tmp_path / "d.csv", "--target", "carrier", "--confusion")
     assert "predicted no" in out
     assert "true yes" in out
+
+
+def test_confusion_leaves_out_rows_without_a_true_class(run, model, tmp_path):
+    data = chickenpox_model().sample(100, random_state=0).astype(object)
+    data.loc[:4, "carrier"], data.loc[5, "carrier"] = None, "perhaps"
+    data.to_csv(tmp_path / "d.csv", index=False)
+    arguments = ["predict", model, tmp_path / "d.csv", "--target", "carrier", "--confusion"]
+    code, out, err = run(*arguments, "-o", tmp_path / "p.csv", "--json")
+    document = json.loads(out)
+    assert (code, document["rows"], int(np.sum(document["confusion"]))) == (0, 94, 94)
+    assert "note: --confusion leaves out 6 rows without a known state of 'carrier'" in err
+    predicted = pd.read_csv(tmp_path / "p.csv")["carrier"]
+    assert len(predicted) == 100
+    assert isclose(document["accuracy"], (predicted == data["carrier"])[6:].mean())
+    for rows in (0, 5):
+        data[:rows].to_csv(tmp_path / "d.csv", index=False)
+        code, out, err = run(*arguments, "-o", tmp_path / "none.csv", "--json")
+        assert (code, out) == (2, "")
+        assert "no row has a known state of 'carrier'" in err
+        assert not (tmp_path / "none.csv").exists()
+
+
+def test_misspelt_columns_are_told_as_a_note(run, model, tmp_path):
+    (tmp_path / "d.csv").write_text("background,diagnosis,expsoed,carrier\nurban,no,yes,no\n")
+    for command in (["predict", "--target", "carrier"], ["impute"]):
+        code, _, err = run(command[0], model, tmp_path / "d.csv", *command[1:])
+        assert code == 0
+        assert err.startswith("note: the data have no column for 'exposed'")
+        assert "'expsoed'" in err
+
+
+@pytest.mark.parametrize("command", ["impute", "sample", "fit", "compare", "demo"])
+def test_seeds_begin_at_zero(run, model, command):
+    files = {"impute": [model, model], "sample": [model], "fit": [model], "compare": [model, model], "demo": []}
+    code, _, err = run(command, *files[command], "--seed", "-1")
+    assert code == 2
+    assert "--seed" in err
+
+
+def test_messages_name_no_option_that_the_command_lacks(run, model, tmp_path):
+    table, bare = tmp_path / "d.csv", tmp_path / "bare.json"
+    table.write_text("background,diagnosis,exposed,carrier\nurban,no,,no\n")
+    chickenpox_model().with_parameters(None).save(bare)
+    for arguments in (["score", model, table], ["compare", model, model, "--data", table]):
+        code, _, err = run(*arguments)
+        assert code == 2
+        assert "'exposed' (1 of 1). Leave those rows out, or fill them in with `cslearn impute`." in err
+        assert "--missing" not in err
+    assert "--missing drop" in run("fit", table, "-o", tmp_path / "m.json")[2]  # which has that option
+    table.write_text("background,diagnosis,exposed,carrier\nurban,no,perhaps,no\n")
+    assert "states=" not in run("score", model, table)[2]
+    table.write_text("background,diagnosis,exposed,carier\nurban,no,no,no\n")
+    assert "The model has 'carrier', which the data do not have" in run("score", model, table)[2]
+    table.write_text("a,b\n" + "".join(f"k{i},{i % 2}\n" for i in range(30)))
+    err = run("fit", table, "-o", tmp_path / "m.json")[2]
+    assert "looks like an identifier" in err
+    assert "states=" not in err
+    err = run("compare", model, tmp_path / "m.unknown")[2]
+    assert "`cslearn convert --from`" in err
+    assert "(--from on the command line)" in run("convert", tmp_path / "m.unknown", tmp_path / "m.bif")[2]
+    for arguments in (["query", bare, "carrier"], ["sample", bare], ["convert", bare, tmp_path / "m.bif"]):
+        assert "no parameters: `cslearn fit` writes models that have them" in run(*arguments)[2]
+
+
+def test_interventions_in_a_table_of_benchpress(run, tmp_path):
+    tree = random_cstree([2, 2, 2], random_state=0)
+    codes = tree.sample(200, random_state=0).assign(set=[0, 2] * 100)
+    rows = [list(codes.columns), [2, 2, 2, 4], *codes.to_numpy().tolist()]
+    (tmp_path / "b.csv").write_text("".join(",".join(map(str, row)) + "\n" for row in rows))
+    codes.to_csv(tmp_path / "d.csv", index=False)
+    settings = ["--interventions", "set", "--n-iter", "200"]
+    assert run("fit", tmp_path / "b.csv", "-o", tmp_path / "b.json", "--format", "benchpress", *settings)[0] == 0
+    assert run("fit", tmp_path / "d.csv", "-o", tmp_path / "d.json", *settings)[0] == 0
+    assert CStree.load(tmp_path / "b.json") == CStree.load(tmp_path / "d.json")
+
+
+def test_em_refuses_a_state_that_is_called_missing(run, tmp_path):
+    (tmp_path / "d.csv").write_text("a,b\n" + "missing,x\nknown,y\n" * 20)
+    code, _, err = run("fit", tmp_path / "d.csv", "-o", tmp_path / "m.json", "--missing", "em", "--n-iter", "20")
+    assert code == 2
+    assert "'a' has a state that is called 'missing'" in err
 
 
 def test_unknown_states_are_told_as_a_note(run, model, tmp_path):

@@ -85,3 +85,12 @@ def test_what_cannot_be_compared(run, model, tmp_path):
     code, _, err = run("compare", model, tmp_path / "other.bif")
     assert code == 2
     assert "different variables" in err
+
+
+def test_drawings_are_made_by_another_command(run, model, tmp_path):
+    drawn = tmp_path / "m.dot"
+    for arguments in ((model, drawn), (model, tmp_path / "m.tex"), (drawn, tmp_path / "m.bif")):
+        code, _, err = run("convert", *arguments)
+        assert code == 2
+        assert "is that of a drawing" in err
+        assert "`cslearn plot`" in err

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import naive_inference as naive
 from cslearn import CStreeLearner, kl_divergence, random_cstree
+from cslearn.data import as_table
 from cslearn.datasets import chickenpox_model
 from cslearn.errors import ConvergenceWarning, DataWarning, InputError
 from cslearn.inference import em, gaps
@@ -155,6 +156,29 @@ def test_learning_with_em_keeps_names_states_and_settings():
     assert same.cstree_ == learner.cstree_
     with pytest.raises(InputError, match="cannot be combined"):
         CStreeLearner(missing="em").fit(data.drop(columns="weight"), interventions=[None] * 500)
+
+
+@pytest.mark.parametrize("other", ["known", "seen"])  # before and after "missing" in the order of states
+@pytest.mark.parametrize("gaps", [False, True])
+def test_a_state_that_is_called_missing_is_refused_with_em(other, gaps):
+    data = pd.DataFrame({"a": ["missing", other] * 30, "b": ["x", "y"] * 30}).astype(object)
+    if gaps:
+        data.loc[::7, "b"] = None
+    with pytest.raises(InputError, match="'a' has a state that is called 'missing'"):
+        CStreeLearner(missing="em", n_iter=20).fit(data)
+    with pytest.raises(InputError, match="'a' has a state that is called 'missing'"):
+        CStreeLearner(missing="em", n_iter=20, states={"a": ["missing", other], "b": ["x", "y"]}).fit(data)
+    renamed = data.assign(a=data["a"].replace("missing", "absent"))
+    assert CStreeLearner(missing="em", n_iter=20).fit(renamed).cstree_.states["a"] == tuple(sorted(["absent", other]))
+
+
+def test_the_state_missing_of_a_table_stands_for_missing_cells_with_em():
+    data = pd.DataFrame({"a": ["x", "y", "z", None] * 20, "b": ["u", "v"] * 40})
+    first = data.assign(a=pd.Categorical(data["a"].fillna("missing"), ["missing", "x", "y", "z"]))
+    expected = CStreeLearner(missing="em", n_iter=20).fit(data).cstree_
+    assert expected.states["a"] == ("x", "y", "z")
+    for table in (as_table(data, missing="state"), as_table(first)):
+        assert CStreeLearner(missing="em", n_iter=20).fit(table).cstree_ == expected
 
 
 def test_chains_that_have_not_converged_are_told_once():

@@ -402,7 +402,6 @@ def test_cross_validation_works():
 
 EXPECTED_FAILURES = {
     "check_sample_weight_equivalence_on_dense_data": "its data are real numbers, all different: nothing categorical",
-    "check_estimators_empty_data_messages": "the error says that there is no column, but not in the words asked for",
 }
 
 

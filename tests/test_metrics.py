@@ -1,6 +1,6 @@
 """The Kullback-Leibler divergence."""
 
-from itertools import product
+from itertools import pairwise, product
 from math import exp, inf, isclose, log
 
 import numpy as np
@@ -100,6 +100,38 @@ def test_zeros_through_other_variables_are_found_in_large_models():
     assert kl_divergence(q, q, n_samples=10) == 0
 
 
+def test_zeros_at_the_end_of_a_long_chain_are_found():
+    names = [f"v{i}" for i in range(1200)]
+    structure = CStree(
+        names,
+        {b: [{a: 0}, {a: 1}] for a, b in pairwise(names)},
+        states=dict.fromkeys(names, (0, 1)),
+    )
+    same = {v: [[1.0, 0.0], [0.0, 1.0]] for v in names[1:]}
+    p = structure.with_parameters({"v0": [[0.5, 0.5]], **same})
+    q = structure.with_parameters({"v0": [[0.5, 0.5]], **same, "v1199": [[1.0, 0.0], [1.0, 0.0]]})
+    assert kl_divergence(p, q, n_samples=10) == inf
+    assert kl_divergence(q, p, n_samples=10) == inf
+    only = {"v0": [[1.0, 0.0]]}  # nothing but zeros can be drawn, and both agree on these
+    assert kl_divergence(structure.with_parameters({**same, **only}), q, n_samples=10) < inf
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_search_for_zeros_agrees_with_the_joint_distribution(seed):
+    rng = np.random.default_rng(seed)
+    trees = []
+    for _ in range(2):
+        tree = random_cstree([2, 3, 2, 2], 2, random_state=rng)
+        zeroed = {}
+        for v, rows in tree.parameters.items():
+            kept = np.where(rng.random(rows.shape) < 0.3, 0.0, rows)
+            kept[kept.sum(axis=1) == 0, 0] = 1.0
+            zeroed[v] = kept / kept.sum(axis=1, keepdims=True)
+        trees.append(tree.with_parameters(zeroed))
+    p, q = trees
+    assert (kl_divergence(p, q, method="monte carlo", n_samples=10) == inf) == (kl_divergence(p, q) == inf)
+
+
 def test_models_that_cannot_be_compared():
     p = random_cstree({"a": 2, "b": 2}, random_state=0)
     with pytest.raises(InputError, match="different variables: b, c"):
@@ -127,3 +159,10 @@ def test_a_ratio_beyond_the_range_of_doubles_is_no_trouble():
     narrow = CStree(["a", "b"], {"b": [{}]}, {"a": [[1.0, 1e-250]], "b": [[1.0, 1e-250]]}, states=states)
     even = CStree(["a", "b"], {"b": [{}]}, {"a": [[0.5, 0.5]], "b": [[0.5, 0.5]]}, states=states)
     assert isclose(kl_divergence(narrow, even), log(4))
+
+
+def test_seeds_that_are_none():
+    tree = random_cstree(3, random_state=0)
+    for seed in (-1, "x", 0.5):
+        with pytest.raises(InputError, match="random_state is a whole number from 0"):
+            tree.sample(3, random_state=seed)

@@ -118,3 +118,16 @@ def test_impossible_rows_are_told():
     with pytest.warns(DataWarning, match="1 rows, the first of them row 2, have probability zero"):
         answer = tree.predict_proba([{"X2": 0}, {"X2": 1}], "X1")
     assert np.allclose(answer, [[0.3, 0.7], [0.3, 0.7]])
+
+
+def test_a_misspelt_column_is_told():
+    tree = chickenpox_model()
+    data = tree.sample(5, random_state=0)
+    misspelt = data.rename(columns={"exposed": "expsoed"})
+    message = "no column for 'exposed', .* that are no variables of the model: 'expsoed'"
+    for act in (lambda d: tree.predict(d, "carrier"), tree.impute, lambda d: tree.predict(d, "background")):
+        with pytest.warns(DataWarning, match=message):
+            act(misspelt)
+        act(data.drop(columns="exposed"))  # a column less or more by itself is no mistake
+        act(data.assign(id=range(5)))
+    tree.predict(data.rename(columns={"carrier": "class"}), "carrier")  # the target need not be there

@@ -9,6 +9,8 @@ from os import cpu_count
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cslearn.errors import InputError
+
 __all__ = ["as_generator", "log_diff_exp", "log_sum_exp", "log_sum_exp_axis", "n_threads"]
 
 RandomState = int | np.random.Generator | np.random.RandomState | None
@@ -46,4 +48,7 @@ def as_generator(random_state: RandomState) -> np.random.Generator:
     """Turn a seed, a generator or a legacy RandomState into a NumPy generator."""
     if isinstance(random_state, np.random.RandomState):
         return np.random.default_rng(random_state.randint(0, 2**31, size=4))
-    return np.random.default_rng(random_state)
+    try:
+        return np.random.default_rng(random_state)
+    except (TypeError, ValueError):
+        raise InputError(f"random_state is a whole number from 0, a generator or None, not {random_state!r}") from None

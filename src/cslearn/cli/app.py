@@ -89,7 +89,7 @@ class Missing(StrEnum):
 DataFile = Annotated[Path, typer.Argument(metavar="DATA", help="A table: .csv, .tsv or .tab (also .gz), or .parquet.")]
 ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A model that `cslearn fit` wrote.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines instead of text.")]
-Seed = Annotated[int, typer.Option("--seed", help="Seed of the random numbers.")]
+Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of the random numbers.")]
 Separator = Annotated[str | None, typer.Option("--sep", help="What separates the columns of a text file.")]
 MissingOption = Annotated[
     Missing, typer.Option("--missing", help="Missing values: refuse, drop the rows, a state of their own, or em.")
@@ -157,7 +157,7 @@ def _table(
 ) -> Any:
     from cslearn.data import DEFAULT_NA_VALUES, as_table
 
-    return as_table(
+    table = as_table(
         data,
         # For em they are a state at first, which the learner takes for what it is.
         missing="state" if missing is Missing.em else missing.value,  # type: ignore[arg-type]
@@ -168,6 +168,11 @@ def _table(
         sep=sep,
         table_format=table_format,  # type: ignore[arg-type]  # checked there
     )
+    if missing is Missing.em and table_format is None:
+        from cslearn.data.incomplete import check_missing_label
+
+        check_missing_label(data, table, na_values=na_values or DEFAULT_NA_VALUES, sep=sep)
+    return table
 
 
 def _interventions(
@@ -178,14 +183,18 @@ def _interventions(
     leave_out: list[str] | None,
     na_values: list[str] | None,
     sep: str | None,
+    table_format: str | None,
 ) -> Any:
     """Return which variables were set in which rows, by a column that names them."""
-    from cslearn.data import DEFAULT_NA_VALUES, as_frame
+    from cslearn.data import DEFAULT_NA_VALUES, as_frame, as_table
     from cslearn.estimators.interventions import read_interventions
 
     if missing in (Missing.drop, Missing.em):
         raise InputError(f"--interventions cannot be combined with --missing {missing.value}")
-    frame = as_frame(data, na_values=na_values or DEFAULT_NA_VALUES, sep=sep)
+    if table_format is None:
+        frame = as_frame(data, na_values=na_values or DEFAULT_NA_VALUES, sep=sep)
+    else:
+        frame = as_table(data, table_format=table_format).to_frame()  # type: ignore[arg-type]  # checked there
     return read_interventions(frame.drop(columns=leave_out or [], errors="ignore"), column, weights)[1]
 
 
@@ -299,7 +308,7 @@ def fit(
 
     mask = None
     if interventions is not None:
-        mask = _interventions(data, interventions, missing, weights, leave_out, na_values, sep)
+        mask = _interventions(data, interventions, missing, weights, leave_out, na_values, sep, table_format)
         leave_out = [*(leave_out or ()), interventions]
     table = _table(data, missing, weights, leave_out, na_values, max_states, sep, table_format)
     if output is None:
@@ -539,19 +548,43 @@ OPTIONS = {
     r"\bleave_out=": "--leave-out",
     r"\bsample_weight=": "--weights",
     r'table_format must be None or "benchpress"': '--format must be "benchpress"',
+    r",? or the states of all variables by states=": "",
+    r" If each number is a state of its own, say so by states= or by a pandas Categorical\.": "",
+    r" If it is meant as a variable, give its states by states= or by a pandas Categorical\.": "",
+    r"Correct the cell, or add the state to states=": "Correct the cell, or learn a model from data with that state",
+    r"variables= names (.*), which the data do not have\.": r"The model has \1, which the data do not have.",
+    r": estimate them with (tree\.)?fit_parameters\(data\)": ": `cslearn fit` writes models that have them",
+}
+# What is said in place of options that not all commands have, for those that do not.
+WITHOUT_GAPS = "Leave those rows out, or fill them in with `cslearn impute`."
+LACKING = {
+    "--missing": [
+        (r"(?s)Pass --missing drop .*?(?= Which cells|$)", WITHOUT_GAPS),
+        (r"Add it to states=, or pass --missing drop\.", WITHOUT_GAPS),
+    ],
+    "--from": [(r" \(--from on the command line\)", "; `cslearn convert --from` carries it to one that is")],
 }
 
 
-def _as_option(message: str) -> str:
+def _as_option(message: str, command: str = "") -> str:
     """Return an error message with the options of the command line in place of those of Python."""
     for python, option in OPTIONS.items():
         message = re.sub(python, option, message)
+    commands: Any = typer.main.get_command(app)
+    known = [name for c in [commands.commands.get(command)] if c for p in c.params for name in p.opts]
+    for option, texts in LACKING.items():
+        for python, text in texts if known and option not in known else ():
+            message = re.sub(python, text, message)
     return message
+
+
+def _command() -> str:
+    return next((word for word in sys.argv[1:] if not word.startswith("-")), "")
 
 
 def _show_note(message: Warning | str, category: type[Warning], *args: Any, **kwargs: Any) -> None:
     """Print a warning as a note, without the line of code that it came from."""
-    print(f"note: {_as_option(str(message))}", file=sys.stderr)
+    print(f"note: {_as_option(str(message), _command())}", file=sys.stderr)
 
 
 def main() -> None:
@@ -565,7 +598,7 @@ def main() -> None:
             tell_if_compiling()
             app()
     except CslearnError as error:
-        print(f"error: {_as_option(str(error))}", file=sys.stderr)
+        print(f"error: {_as_option(str(error), _command())}", file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt:
         print("interrupted: nothing was written", file=sys.stderr)

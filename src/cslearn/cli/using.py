@@ -96,7 +96,7 @@ def query(
         bool, typer.Option("--most-probable", help="The most probable outcome of all variables instead.")
     ] = False,
     sampling: Annotated[
-        bool, typer.Option("--sampling", help="Estimate the answer from draws, also where it could be exact.")
+        bool, typer.Option("--sampling", help="Find the answer from draws, also where it could be exact.")
     ] = False,
     output: OutputCsv = None,
     json_output: Json = False,
@@ -109,9 +109,10 @@ def query(
     if most_probable:
         if targets:
             raise InputError("--most-probable is about all variables: name no targets with it")
-        found = tree.most_probable(evidence)
+        found = tree.most_probable(evidence, method="sampling" if sampling else "auto")
         if json_output:
-            _write(json.dumps({"outcome": found.outcome, "log_prob": found.log_prob}) + "\n", output)
+            document = {"outcome": found.outcome, "log_prob": found.log_prob, "exact": found.exact}
+            _write(json.dumps(document) + "\n", output)
         else:
             import pandas as pd
 
@@ -120,8 +121,20 @@ def query(
         return
     if not targets:
         raise InputError(f"name a variable to ask for; the model has {', '.join(tree.variables)}")
-    frame = tree.query(targets, evidence, method="sampling" if sampling else "auto").reset_index()
-    _write(json.dumps(_records(frame)) + "\n" if json_output else frame.to_csv(index=False), output)
+    answer = tree.query(targets, evidence, method="sampling" if sampling else "auto")
+    frame = answer.reset_index()
+    error = answer.attrs.get("standard_error")
+    if json_output:
+        document = {
+            "probabilities": _records(frame),
+            "exact": answer.attrs["exact"],
+            "standard_error": None if error is None else float(error),
+        }
+        _write(json.dumps(document) + "\n", output)
+        return
+    if error is not None and sampling:  # otherwise a warning has said so
+        print(f"note: estimated from draws; the largest standard error is {error:.2g}", file=sys.stderr)
+    _write(frame.to_csv(index=False), output)
 
 
 @app.command()
@@ -141,14 +154,17 @@ def predict(
     json_output: Json = False,
 ) -> None:
     """Predict a variable in each row of a table; missing cells are summed out."""
+    import numpy as np
     import pandas as pd
 
     from cslearn import CStree
-    from cslearn.data import DEFAULT_NA_VALUES, as_table
+    from cslearn.data import DEFAULT_NA_VALUES
     from cslearn.inference.prediction import predict_proba
 
     tree = CStree.load(model)
     options: dict[str, Any] = {"na_values": na_values or DEFAULT_NA_VALUES, "sep": sep}
+    if confusion:  # what cannot be compared is said before anything is written
+        truth = _true_codes(tree, data, target, options)
     probabilities = predict_proba(tree, data, target, **options)
     best = probabilities.to_numpy().argmax(axis=1)
     frame = pd.DataFrame({target: pd.Series([tree.states[target][code] for code in best], dtype=object)})
@@ -159,18 +175,38 @@ def predict(
         return
     if output is not None:
         _write(frame.to_csv(index=False), output)
-    truth = as_table(data, variables=[target], states={target: tree.states[target]}, **options)
     size = len(tree.states[target])
-    counts = pd.crosstab(truth.codes[:, 0], best).reindex(index=range(size), columns=range(size), fill_value=0)
-    accuracy = float((truth.codes[:, 0] == best).mean())
+    known = truth >= 0
+    counts = np.zeros((size, size), dtype=int)
+    np.add.at(counts, (truth[known], best[known]), 1)
+    accuracy = float(counts.trace() / counts.sum())
     if json_output:
-        states = list(tree.states[target])
-        document = {"accuracy": accuracy, "states": states, "confusion": counts.to_numpy().tolist()}
+        document = {
+            "accuracy": accuracy,
+            "rows": int(known.sum()),
+            "states": list(tree.states[target]),
+            "confusion": counts.tolist(),
+        }
         print(json.dumps(document))
         return
     from cslearn.cli.text import print_confusion
 
-    print_confusion(target, tree.states[target], counts.to_numpy().tolist(), accuracy)
+    print_confusion(target, tree.states[target], counts.tolist(), accuracy)
+
+
+def _true_codes(tree: CStree, data: Path, target: str, options: dict[str, Any]) -> Any:
+    """Return the codes of the target's own column, with -1 where it is missing or in a state that is not known."""
+    from cslearn.data import incomplete_codes
+
+    if target not in tree.states:
+        raise InputError(f"the model has no variable {target!r}; it has {', '.join(tree.variables)}")
+    codes = incomplete_codes(data, {target: tree.states[target]}, **options)[:, 0]
+    left_out = int((codes < 0).sum())
+    if left_out == len(codes):
+        raise InputError(f"--confusion: no row has a known state of {target!r}, so there is nothing to compare")
+    if left_out:
+        print(f"note: --confusion leaves out {left_out:,} rows without a known state of {target!r}", file=sys.stderr)
+    return codes
 
 
 class Fill(StrEnum):

@@ -13,9 +13,10 @@ from cslearn.data._encoding import MISSING_STATE
 from cslearn.data._labels import StateIndex, listing
 from cslearn.data._sources import open_source
 from cslearn.data.reading import DEFAULT_NA_VALUES
+from cslearn.data.table import Table
 from cslearn.errors import DataWarning, InputError
 
-__all__ = ["incomplete_codes"]
+__all__ = ["MISSING_STATE", "check_missing_label", "incomplete_codes", "refuse_missing_label"]
 
 
 def incomplete_codes(
@@ -50,7 +51,8 @@ def incomplete_codes(
     Warns
     -----
     DataWarning
-        If there are states that are none of the given ones.
+        If there are states that are none of the given ones; if a variable has no column while a column is none of the
+        variables, which may be the variable with its name misspelt.
 
     Examples
     --------
@@ -68,6 +70,10 @@ def incomplete_codes(
             f" columns are {listing(data.names)}"
         )
     codes = np.full((data.n, len(names)), -1, dtype=np.int32, order="F")
+    _warn_misspelt(
+        [name for name in names if name not in data.names and name not in leave_out],
+        [name for name in data.names if name not in names],
+    )
     unknown = []
     for name in present:
         column = data.column(data.names.index(name))
@@ -88,6 +94,40 @@ def incomplete_codes(
             stacklevel=3,
         )
     return codes
+
+
+def _warn_misspelt(absent: Sequence[str], unused: Sequence[str]) -> None:
+    """Name variables without a column and columns without a variable, if there are both."""
+    if absent and unused:
+        warnings.warn(
+            f"the data have no column for {listing(absent)}, so that nothing is known there, and columns that are no"
+            f" variables of the model: {listing(unused)}. Are the names spelt alike?",
+            DataWarning,
+            stacklevel=4,
+        )
+
+
+def check_missing_label(
+    source: Any, table: Table, *, na_values: Collection[str] = DEFAULT_NA_VALUES, sep: str | None = None
+) -> None:
+    """Refuse data of which a cell holds the label "missing", the state that `table` has for missing cells.
+
+    A source that is a :class:`Table` is not looked at: there that state stands for them.
+    """
+    named = [name for name, labels in table.state_map.items() if MISSING_STATE in labels]
+    if named and not isinstance(source, Table):
+        data = open_source(source, array_names=None, sep=sep, na_values=na_values)
+        for name in named:
+            refuse_missing_label(name, data.column(data.names.index(name)).labels)
+
+
+def refuse_missing_label(name: str, labels: Collection[Any]) -> None:
+    """Refuse states of which one goes by the name of missing cells."""
+    if MISSING_STATE in labels:
+        raise InputError(
+            f"Column {name!r} has a state that is called {MISSING_STATE!r}, as cells that are not known are with"
+            ' missing="em". Give the state another name, or mark its cells as missing (na_values= for a text file).'
+        )
 
 
 def _array_names(source: Any, names: list[str], leave_out: Collection[str]) -> list[str] | None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
+from math import inf
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
@@ -45,9 +45,9 @@ class CStreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
         The context bound, as for :class:`~cslearn.CStreeLearner`. With ``"class"``, the default, it is two for the
         features, and for the class it is raised above two, up to four, if its data ask for it.
     class_weight : mapping of class to float, or "balanced", optional
-        Weights that the probabilities of the classes are multiplied with, as if the rows of a class counted so many
-        times. ``balanced`` makes all classes equally probable before anything is known. The model itself does not
-        depend on them.
+        Positive weights that the probabilities of the classes are multiplied with, as if the rows of a class counted so
+        many times; 1 for classes that a mapping leaves out. ``balanced`` makes all classes equally probable before
+        anything is known. The model itself does not depend on them.
     averaged : bool
         Predict by the average over the posterior, orders and stagings included, instead of the best model; see
         :meth:`cslearn.posterior.CStreePosterior.predict_proba`. Slower.
@@ -127,6 +127,8 @@ class CStreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
         frame = as_frame(_as_array(X))
         if len(labels) != len(frame):
             raise InputError(f"X has {len(frame)} rows and y has {len(labels)}: inconsistent numbers of samples")
+        if not len(labels):
+            raise InputError("the data have no rows: give at least two, of different classes")
         self.classes_, codes = np.unique(labels, return_inverse=True)
         if len(self.classes_) < 2:
             raise InputError(f"the classifier needs at least two classes; y has 1 class, {self.classes_[0]!r}")
@@ -136,15 +138,40 @@ class CStreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
         parameters = {name: value for name, value in self.get_params(deep=False).items() if name not in OWN}
         if isinstance(self.beta, str) and self.beta == "class":
             parameters["beta"] = {self.target_: "auto"}
+        complete = frame.notna().all(axis=1).to_numpy() | (self.missing != "drop")
+        self.class_weight_ = self._weights_of_classes(codes[complete], _at(sample_weight, complete))
         self.learner_ = CStreeLearner(**parameters).fit(frame, sample_weight=sample_weight)
-        weights = compute_class_weight(self.class_weight, classes=self.classes_, y=labels)
-        self.class_weight_: NDArray[np.float64] = weights
         self.n_features_in_ = len(features)
         if has_names(X):
             self.feature_names_in_ = np.array(features, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
         return self
+
+    def _weights_of_classes(self, codes: NDArray[np.intp], row_weights: Any) -> NDArray[np.float64]:
+        """Return what the probability of each class is multiplied with; `codes` are those of the rows learned from."""
+        weights = np.ones(len(self.classes_))
+        if self.class_weight is None:
+            return weights
+        if isinstance(self.class_weight, str):
+            if self.class_weight != "balanced":
+                raise InputError(f"class_weight is a mapping, 'balanced' or None, not {self.class_weight!r}")
+            totals = np.bincount(codes, row_weights, minlength=len(weights))
+            if not (totals > 0).all():
+                absent = self.classes_[int(np.argmin(totals))]
+                raise InputError(f"no row that counts has the class {absent!r}, so the classes cannot be balanced")
+            return totals.sum() / (len(totals) * totals)
+        given = dict(self.class_weight)
+        classes = self.classes_.tolist()
+        unknown = [label for label in given if label not in classes]
+        if unknown:
+            raise InputError(f"class_weight names {unknown[0]!r}, which is none of the classes {classes}")
+        for code, label in enumerate(classes):
+            weight = given.get(label, 1.0)
+            if not isinstance(weight, int | float | np.number) or not 0 < weight < inf:
+                raise InputError(f"class_weight of {label!r} is {weight!r}; a weight is a positive number")
+            weights[code] = weight
+        return weights
 
     @property
     def n_iter_(self) -> int:
@@ -195,6 +222,15 @@ class CStreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
 def _as_array(X: Any) -> Any:
     """Turn a list of rows into an array, as scikit-learn does."""
     return np.asarray(X) if isinstance(X, list) and X and not isinstance(X[0], Mapping) else X
+
+
+def _at(sample_weight: Any, rows: NDArray[np.bool_]) -> Any:
+    """Return the weights of some rows; None if there are none, or if they are not numbers, which fitting refuses."""
+    try:
+        weights = np.asarray(sample_weight, dtype=float)
+    except (TypeError, ValueError):
+        return None
+    return weights[rows] if weights.shape == rows.shape and (weights >= 0).all() else None
 
 
 def _free_name(name: str, taken: list[str]) -> str:

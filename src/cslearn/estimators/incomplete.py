@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from cslearn.cstree import CStree
 from cslearn.cstree.parameters import Method
 from cslearn.data import Table, as_table
+from cslearn.data.incomplete import MISSING_STATE, check_missing_label, refuse_missing_label
 from cslearn.errors import InputError
 from cslearn.inference.gaps import complete_codes, em
 
@@ -36,20 +37,26 @@ ROUNDS = 3
 COMPLETE_ROWS = 50
 COMPLETE_SHARE = 0.05
 
-MISSING = "missing"
-
 
 def read_incomplete(X: Any, states: Any, sample_weight: Any) -> tuple[Table, NDArray[np.int32]]:
-    """Return the states and weights of data as a table without rows, and the codes with -1 for missing cells."""
-    given = None if states is None else {v: [*labels, MISSING] for v, labels in states.items()}
+    """Return the states and weights of data as a table without rows, and the codes with -1 for missing cells.
+
+    The state "missing" of a :class:`~cslearn.data.Table` stands for its missing cells, as ``as_table`` makes it. In
+    other data such a state is refused, because it would go by the same name as what is not known.
+    """
+    for name, labels in (states or {}).items():
+        refuse_missing_label(name, labels)
+    given = None if states is None else {v: [*labels, MISSING_STATE] for v, labels in states.items()}
     table = as_table(X, states=given, missing="state", sample_weight=sample_weight)
+    check_missing_label(X, table)
     codes = table.codes.astype(np.int32)
     labels = []
     for column, (name, known) in enumerate(table.state_map.items()):
-        if MISSING in known:
-            code = known.index(MISSING)
-            codes[codes[:, column] == code, column] = -1
-            known = known[:code]
+        if MISSING_STATE in known:
+            code = known.index(MISSING_STATE)
+            codes[:, column] -= codes[:, column] > code
+            codes[table.codes[:, column] == code, column] = -1
+            known = (*known[:code], *known[code + 1 :])
         if not known:
             raise InputError(f"column {name!r} has no known cell: leave it out, or give its states")
         labels.append(known)

@@ -22,6 +22,8 @@ __all__ = ["FORMATS", "Format", "format_of", "read_model", "write_model"]
 
 Path_ = str | PathLike[str]
 
+DRAWINGS = {".dot", ".gv", ".tex", ".tikz", ".svg", ".png", ".pdf"}
+
 
 @dataclass(frozen=True)
 class Format:
@@ -178,6 +180,9 @@ def format_of(path: Path_, name: str | None = None, *, for_reading: bool = False
     for found in able:
         if any(ending.endswith(e.lower()) for e in found.endings):
             return found
+    if Path(path).suffix.lower() in DRAWINGS:
+        what = "is that of a drawing, from which no model is read" if for_reading else "is that of a drawing"
+        raise InputError(f"the ending of {path} {what}: `cslearn plot` draws models, and a model is {does} as {known}")
     raise InputError(
         f"the ending of {path} does not tell the format: name one of {known}"
         f" ({'--from' if for_reading else '--to'} on the command line)"

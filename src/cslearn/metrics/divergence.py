@@ -159,33 +159,39 @@ def _leaves_support(p: CStree, q: CStree) -> bool:
     `q` gives zero to the outcomes that agree with a context and a state of the target in it; for each such partial
     assignment it is searched whether `p` can produce it.
     """
+    import networkx as nx
+
     assert q.parameters is not None
+    dag = p.to_dag()
     for variable in q.order:
         for context, row in zip(q.stagings[variable], q.parameters[variable], strict=True):
             for state, probability in zip(q.states[variable], row, strict=True):
-                if probability == 0 and _can_produce(p, {**context, variable: state}):
-                    return True
+                if probability == 0:
+                    assignment = {**context, variable: state}
+                    relevant = set(assignment).union(*(nx.ancestors(dag, v) for v in assignment))
+                    if _can_produce(p, [v for v in p.order if v in relevant], assignment):
+                        return True
     return False
 
 
-def _can_produce(tree: CStree, assignment: dict[str, object]) -> bool:
-    """Tell whether the partial assignment has positive probability, by a search over the ancestors of its variables."""
-    import networkx as nx
+def _can_produce(tree: CStree, order: list[str], assignment: dict[str, object]) -> bool:
+    """Tell whether a partial assignment has positive probability, by a search over its variables and their ancestors.
 
+    `order` has these in the order of the tree. One after the other gets a state that is possible given those before it;
+    where there is none left the search goes back to the one before.
+    """
     parameters = tree.needed_parameters()
-    dag = tree.to_dag()
-    relevant = set(assignment).union(*(nx.ancestors(dag, v) for v in assignment))
-    order = [v for v in tree.order if v in relevant]
-
-    def extend(position: int, outcome: dict[str, object]) -> bool:
-        if position == len(order):
-            return True
-        variable = order[position]
+    outcome: dict[str, object] = {}
+    untried: list[list[object]] = []
+    while len(untried) < len(order):
+        variable = order[len(untried)]
         row = parameters[variable][tree.stagings[variable].stage_of(outcome)]
-        options = [assignment[variable]] if variable in assignment else tree.states[variable]
-        return any(
-            row[tree.states[variable].index(state)] > 0 and extend(position + 1, {**outcome, variable: state})
-            for state in options
-        )
-
-    return extend(0, {})
+        possible = [state for state, chance in zip(tree.states[variable], row, strict=True) if chance > 0]
+        untried.append([state for state in possible if assignment.get(variable, state) == state])
+        while not untried[-1]:
+            untried.pop()
+            if not untried:
+                return False
+            del outcome[order[len(untried) - 1]]
+        outcome[order[len(untried) - 1]] = untried[-1].pop()
+    return True

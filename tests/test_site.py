@@ -153,6 +153,10 @@ def test_links_and_pictures_of_the_site_are_there(site):
 def test_every_page_and_public_module_is_in_the_site(site):
     for page in (ROOT / "docs").rglob("*.md"):
         assert (site / page.relative_to(ROOT).with_suffix(".html")).exists()
+    for notebook in (ROOT / "notebooks").glob("*.ipynb"):
+        page = (site / notebook.relative_to(ROOT).with_suffix(".html")).read_text(encoding="utf-8")
+        assert "CStreeLearner" in page or "CStreeClassifier" in page
+        assert "cell_type" not in page
     reference = "".join(path.read_text(encoding="utf-8") for path in (site / "docs/api").glob("*.html"))
     for name in ["cslearn.CStreeLearner", "cslearn.CStree.query", "cslearn.stagings.count", "cslearn.data.as_table"]:
         assert f'id="{name}"' in reference

@@ -6,6 +6,7 @@ are the same here as in a checkout.
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 import tomllib
@@ -22,7 +23,8 @@ release = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "mathml"]
 root_doc = "docs/index"
-include_patterns = ["*.md", "docs/**", "integrations/benchpress/README.md"]
+source_suffix = {".rst": "restructuredtext", ".md": "markdown", ".ipynb": "markdown"}
+include_patterns = ["*.md", "docs/**", "notebooks/*.ipynb", "integrations/benchpress/README.md"]
 exclude_patterns = ["docs/site/**"]
 
 # Pages: headings can be linked to, and $ stands around mathematics, as it does on code hosts.
@@ -54,6 +56,7 @@ pygments_style = "default"
 # The way through the pages: under each title, in this order. A page that is missing here makes the build fail.
 NAVIGATION = {
     "Start": ["/README", "tutorial", "method", "concepts"],
+    "Notebooks": ["/notebooks/chickenpox", "/notebooks/alarm", "/notebooks/mushroom"],
     "How to": ["data", "command-line", "graphs", "uncertainty", "pictures", "report", "using", "exchange", "metrics"],
     "Background": ["mathematics", "peers", "limits", "faq"],
     "Reference": ["api/index"],
@@ -72,10 +75,21 @@ def navigation() -> str:
     return "\n" + "\n".join(blocks)
 
 
+def page_of_notebook(text: str, name: str) -> str:
+    """Return the text and code of a notebook as Markdown; notebooks are kept without outputs."""
+    cells = [(cell["cell_type"], "".join(cell["source"])) for cell in json.loads(text)["cells"]]
+    parts = [f"```python\n{source}\n```" if kind == "code" else source for kind, source in cells]
+    how = "to run it, which shows what its cells print, see [the README](../README.md#read-on)"
+    parts.insert(1, f"The notebook {{download}}`{name}.ipynb <{name}.ipynb>`; {how}.")
+    return "\n\n".join(parts)
+
+
 def read_source(app: Any, name: str, source: list[str]) -> None:
-    """Add the navigation to the first page."""
+    """Add the navigation to the first page, and make notebooks pages."""
     if name == root_doc:
         source[0] += navigation()
+    elif name.startswith("notebooks/"):
+        source[0] = page_of_notebook(source[0], name.removeprefix("notebooks/"))
 
 
 def skip_member(app: Any, what: str, name: str, *rest: Any) -> bool | None:

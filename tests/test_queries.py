@@ -2,7 +2,9 @@
 
 import gzip
 import os
+import pickle
 import re
+import warnings
 from math import exp, isclose, log, prod
 from pathlib import Path
 
@@ -18,7 +20,7 @@ import naive_inference as naive
 from cslearn import CStree, random_cstree
 from cslearn.datasets import chickenpox_model
 from cslearn.errors import EstimateWarning, InputError, LimitError
-from cslearn.inference import Queries
+from cslearn.inference import Queries, sampling
 from cslearn.inference.factors import elimination_order, product, stage_factors, sum_out
 from cslearn.inference.queries import CASES
 
@@ -82,6 +84,8 @@ def test_queries_equal_sums_over_all_outcomes(problem):
     assert keys == list(expected)
     assert np.allclose(answer.to_numpy(), list(expected.values()), rtol=1e-10, atol=1e-14)
     assert isclose(tree.entropy(targets, evidence), naive.entropy(expected), rel_tol=1e-9, abs_tol=1e-9)
+    everything = naive.entropy(naive.query(tree, tree.variables, evidence))
+    assert isclose(tree.entropy(None, evidence), everything, rel_tol=1e-9, abs_tol=1e-9)
     if len(targets) > 1:
         parts = [naive.entropy(naive.query(tree, part, evidence)) for part in (targets[:1], targets[1:])]
         information = tree.mutual_information(targets[0], targets[1:], evidence)
@@ -227,7 +231,7 @@ def test_a_model_without_parameters_has_no_answers():
 def test_too_large_a_table_is_refused_with_advice_and_sampling_answers():
     tree = random_cstree(12, random_state=0)
     queries = Queries(tree, max_table=16)
-    with pytest.raises(LimitError, match="entries and the limit is 16. Give evidence on more variables"):
+    with pytest.raises(LimitError, match="5 targets have 32 joint states and the limit is 16. Ask for fewer targets"):
         queries.query(list(tree.variables[:5]))
     evidence = {tree.order[2]: 0}
     answer = queries.query(tree.order[-1], evidence, method="sampling")
@@ -315,12 +319,220 @@ def test_sampling_comes_close_to_the_exact_answer(evidence):
     pd.testing.assert_index_equal(exact.index, sampled.index)
 
 
-def test_sampling_of_impossible_evidence():
+def test_sampling_of_impossible_evidence(monkeypatch):
     tree = random_cstree(3, random_state=0)
-    first = tree.order[0]
+    first, second, third = tree.order
     sure = tree.with_parameters({**tree.parameters, first: [[1.0, 0.0]]})
-    with pytest.raises(InputError, match="none of 1,000 draws agrees with the evidence"):
-        sure.query(tree.order[1], {first: 1}, method="sampling", n_samples=1000)
+    evidence = {third: 0, first: 1}
+    for ask in (sure.log_prob_of, sure.most_probable, lambda e, **options: sure.query(second, e, **options)):
+        with pytest.raises(InputError, match=f"the model gives {first}=1 probability zero. Correct"):
+            ask(evidence, method="sampling", n_samples=1000)
+    # Where no part can be told to be impossible exactly, the draws still say where they ended.
+    monkeypatch.setattr(Queries, "is_impossible", lambda *_: False)
+    late = tree.with_parameters({**tree.parameters, third: [[1.0, 0.0]] * len(tree.stagings[third])})
+    with pytest.raises(InputError, match=f"'{third}' agrees with no draw that agrees with that on {first}: it is"):
+        late.query(second, {third: 1, first: 1}, method="sampling", n_samples=1000)
+
+
+# ---------------------------------------------------------------- estimates
+def downstream(p, seed):
+    """A model in which the later half of the order is known, and some variables of the first half."""
+    tree = random_cstree(p, method="split", p_context=min(1.0, 4 / p), random_state=seed)
+    row = tree.sample(1, random_state=seed).iloc[0]
+    return tree, {v: row[v] for v in tree.order[p // 2 :]}, tree.order[: p // 2 : max(1, p // 8)]
+
+
+def estimates_of(draws, columns):
+    """The share of the last state of each column, with its standard error."""
+    found = []
+    for column in columns:
+        hit = (draws.codes[column] == 1).reshape(sampling.GROUPS, -1)
+        sums = np.stack([(draws.weights * hit).sum(axis=1), draws.weights.sum(axis=1)], axis=1)
+        share, error = sampling.jackknife(sums, lambda total: total[:1] / total[1])
+        found.append((share[0], error[0]))
+    return found
+
+
+def deviations(seeds, p, n, move):
+    """Differences of estimates from exact answers, in standard errors."""
+    shares, logs = [], []
+    for seed in seeds:
+        tree, evidence, targets = downstream(p, seed)
+        queries = tree.queries
+        columns = [queries.coder.column[v] for v in targets]
+        model = sampling._Model(queries, queries.coder.evidence(evidence), columns)
+        draws = model.draw(n, np.random.default_rng(seed), move=move)
+        for target, (share, error) in zip(targets, estimates_of(draws, columns), strict=True):
+            exact = tree.query(target, evidence, method="exact").iloc[1]
+            shares.append((share - exact) / max(error, 1 / n))
+        log_prob, error = draws.log_prob()
+        logs.append((log_prob - tree.log_prob_of(evidence, method="exact")) / error)
+    return np.array(shares), np.array(logs)
+
+
+def test_moved_draws_are_as_far_off_as_they_say():
+    shares, logs = deviations(range(6), 160, 2000, move=True)
+    assert (np.abs(shares) < 2).mean() > 0.85
+    assert np.abs(logs).max() < 4
+    # The control, which is what moves are for: plain weighted draws are further off than they say.
+    shares, _ = deviations(range(6), 160, 2000, move=False)
+    assert (np.abs(shares) < 2).mean() < 0.75
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("p", [16, 40, 100])
+def test_standard_errors_cover_the_exact_answers(p):
+    shares, logs = deviations(range(60), p, 4000, move=True)
+    assert 0.9 < (np.abs(shares) < 2).mean() <= 1
+    assert (np.abs(shares) < 3).mean() > 0.98
+    assert 0.7 < np.std(logs) < 1.4
+    assert abs(np.mean(logs)) < 0.5
+
+
+def test_estimates_are_near_the_exact_answers():
+    tree, evidence, targets = downstream(14, 3)
+    evidence = dict(list(evidence.items())[:3])
+    evidence[targets[0]] = {0: 0.3, 1: 1.2}
+    evidence[targets[1]] = {0, 1}
+    for ask in (
+        lambda **how: tree.log_prob_of(evidence, **how),
+        lambda **how: tree.entropy(targets[:3], evidence, **how),
+        lambda **how: tree.entropy(None, evidence, **how),
+        lambda **how: tree.entropy(**how),
+        lambda **how: tree.mutual_information(targets[0], targets[2:], evidence, **how),
+    ):
+        exact, estimate = ask(method="exact"), ask(method="sampling", n_samples=20_000)
+        assert not hasattr(exact, "standard_error")
+        assert 0 < estimate.standard_error < 0.05
+        assert abs(estimate - exact) < 4 * estimate.standard_error
+        assert ask(method="sampling", n_samples=20_000) == estimate
+    again = pickle.loads(pickle.dumps(estimate))
+    assert (again, again.standard_error) == (estimate, estimate.standard_error)
+    answer = tree.query(list(targets[:2]), evidence, method="sampling")
+    assert np.abs(answer - tree.query(list(targets[:2]), evidence)).max() < 4 * answer.attrs["standard_error"]
+    assert answer.attrs["effective_draws"] > 1000
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_search_for_the_most_probable_outcome_finds_it_in_small_models(seed):
+    tree, evidence, targets = downstream(24, seed)
+    evidence = {**dict(list(evidence.items())[-4:]), targets[0]: {0: 0.5, 1: 0.1}}
+    exact, found = tree.most_probable(evidence), tree.most_probable(evidence, method="sampling")
+    assert exact.exact
+    assert not found.exact
+    assert isclose(found.log_prob, exact.log_prob, rel_tol=1e-9)
+    assert isclose(tree.log_prob([found.outcome])[0], found.log_prob, rel_tol=1e-9)
+
+
+def test_an_estimate_from_too_few_draws_says_that_it_is_rough():
+    tree, evidence, targets = downstream(60, 1)
+    with pytest.warns(EstimateWarning, match="is rough: its 40 draws tell no more than"):
+        answer = tree.query(targets[0], evidence, method="sampling", n_samples=40)
+    assert answer.attrs["effective_draws"] < 100
+    with pytest.warns(EstimateWarning, match="is rough"):
+        tree.log_prob_of(evidence, method="sampling", n_samples=40)
+
+
+def test_families_without_a_table_give_the_same_draws(monkeypatch):
+    tree, evidence, targets = downstream(20, 2)
+    how = {"method": "sampling", "n_samples": 400}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", EstimateWarning)
+        tables = tree.query(targets[0], evidence, **how), tree.most_probable(evidence, **how)
+        monkeypatch.setattr(sampling, "FAMILY", 1)
+        monkeypatch.setattr(sampling, "ENOUGH", 2)
+        contexts = tree.query(targets[0], evidence, **how), tree.most_probable(evidence, **how)
+        monkeypatch.setattr(sampling, "FAMILY", 1 << 20)
+        again = tree.query(targets[0], evidence, **how), tree.most_probable(evidence, **how)
+    pd.testing.assert_series_equal(contexts[0], again[0])
+    assert contexts[1] == again[1] == tables[1]
+
+
+@pytest.mark.parametrize("number", [22, 40, 70])
+def test_too_many_targets_are_refused_however_they_are_asked_for(number):
+    tree = random_cstree(80, beta=1, random_state=0)
+    targets = list(tree.order[:number])
+    for method in ("auto", "sampling"):
+        if number > 22 or method == "sampling":
+            with pytest.raises(LimitError, match=f"{number} targets .*Ask for fewer targets at once"):
+                tree.query(targets, method=method)
+        with pytest.raises(LimitError, match="fewer"):
+            tree.entropy(targets[:-1] + targets[-1:], {tree.order[-1]: 0}, method="sampling")
+        with pytest.raises(LimitError, match="fewer"):
+            tree.mutual_information(targets[:2], targets[2:], method="sampling")
+
+
+# ---------------------------------------------------------------- 500 variables
+@pytest.fixture(scope="module")
+def dense():
+    return random_cstree(500, random_state=0)
+
+
+ASKED = {
+    "query": lambda tree, a, b, **how: tree.query([a, b], **how),
+    "log_prob_of": lambda tree, a, b, **how: tree.log_prob_of({a: 0, b: 1}, **how),
+    "most_probable": lambda tree, a, b, **how: tree.most_probable({a: 0}, **how),
+    "entropy": lambda tree, a, b, **how: tree.entropy([a, b], **how),
+    "joint entropy": lambda tree, a, b, **how: tree.entropy(**how),
+    "mutual_information": lambda tree, a, b, **how: tree.mutual_information(a, b, **how),
+    "predict_proba": lambda tree, a, b, **how: tree.predict_proba([{a: 0}], b, **how),
+}
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_too_dense_a_model_is_refused_or_estimated(dense, name):
+    a, b = dense.order[-1], dense.order[-2]
+    with pytest.raises(LimitError, match=r"the limit is 33,554,432\. [A-Z].*method='sampling'"):
+        ASKED[name](dense, a, b, method="exact")
+    with pytest.warns(EstimateWarning, match="too large tables"):
+        ASKED[name](dense, a, b, n_samples=500)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ASKED[name](dense, a, b, method="sampling", n_samples=500)
+
+
+def test_estimates_of_500_variables_agree_with_one_another_and_with_rows(dense):
+    a, b = dense.order[-1], dense.order[-2]
+    how = {"method": "sampling", "n_samples": 20_000}
+    rows = dense.sample(20_000, random_state=1)
+    both = dense.query([a, b], **how)
+    shares = rows.groupby([a, b], observed=False).size() / len(rows)
+    assert np.allclose(both, shares, atol=0.02)
+    log_prob = dense.log_prob_of({a: 0, b: 1}, **how)
+    assert abs(exp(log_prob) - both[0, 1]) < 0.02
+    entropy = dense.entropy([a, b], **how)
+    assert abs(entropy + (both * np.log(both)).sum()) < 0.02
+    sides = dense.entropy(a, **how) + dense.entropy(b, **how)
+    assert abs(dense.mutual_information(a, b, **how) - (sides - entropy)) < 0.01
+    everything = dense.entropy(**how)
+    surprises = -dense.log_prob(rows)
+    assert abs(everything - surprises.mean()) < 4 * surprises.std() / np.sqrt(len(rows)) + 4 * everything.standard_error
+    assert everything.standard_error < 0.3 * surprises.std() / np.sqrt(len(rows))
+    predicted = dense.predict_proba([{a: 0}], b, **how).to_numpy()[0]
+    assert np.allclose(predicted, both[0] / both[0].sum(), atol=0.02)
+
+
+def test_the_best_outcome_found_of_500_variables_cannot_be_improved_by_one(dense):
+    a = dense.order[-1]
+    found = dense.most_probable({a: 0}, method="sampling", n_samples=100)
+    assert found.outcome[a] == 0
+    assert isclose(found.log_prob, dense.log_prob([found.outcome])[0], rel_tol=1e-9)
+    neighbours = [{**found.outcome, v: 1 - found.outcome[v]} for v in dense.variables if v != a]
+    assert dense.log_prob(neighbours).max() <= found.log_prob + 1e-9
+    assert found.log_prob > dense.log_prob(dense.sample(10_000, random_state=0)).max() + 20
+
+
+def test_evidence_on_200_variables_is_no_obstacle(dense):
+    """Different seeds agree within their standard errors, which weighted draws alone do not."""
+    row = dense.sample(1, random_state=5).iloc[0]
+    evidence = {v: row[v] for v in dense.order[300:]}
+    target = dense.order[150]
+    how = {"method": "sampling", "n_samples": 50_000}
+    answers = [dense.query(target, evidence, random_state=seed, **how) for seed in range(2)]
+    values = np.array([answer[1] for answer in answers])
+    errors = np.array([answer.attrs["standard_error"] for answer in answers])
+    assert (errors < 0.05).all()
+    assert abs(values[0] - values[1]) < 4 * errors.max()
 
 
 def test_an_elimination_order_is_found_where_the_cheapest_first_fails():

@@ -123,7 +123,7 @@ class CStree:
             if isinstance(given, Staging) and dict(given.scope) == dict(scope):
                 checked[variable] = given
             else:
-                given = [Context(context) for context in given]
+                given = [context if isinstance(context, Context) else Context(context) for context in given]
                 try:
                     checked[variable] = Staging(scope, given)
                 except InputError as error:
@@ -604,11 +604,12 @@ class CStree:
             For each variable with evidence: its state; a collection of states, one of which it is in; or a mapping of
             states to weights, the likelihood of what was seen in each state (states that it leaves out have weight 0).
         method : {"auto", "exact", "sampling"}
-            ``sampling`` estimates the answer by likelihood weighting. ``auto`` does so, with an
-            :class:`~cslearn.errors.EstimateWarning`, where the variables depend on each other too densely for the
-            exact answer, which ``exact`` refuses to give then.
+            ``sampling`` estimates the answer from weighted draws; see :mod:`cslearn.inference.sampling`. ``auto`` does
+            so, with an :class:`~cslearn.errors.EstimateWarning`, where the variables depend on each other too densely
+            for the exact answer, which ``exact`` refuses to give then.
         n_samples : int
-            Only for an estimate: the number of draws.
+            Only for an estimate: the number of draws. Where too few of them agree with the evidence the answer is from
+            a tenth as many, which are moved until they do.
         random_state : int, Generator or None
             Only for an estimate: the seed.
 
@@ -616,14 +617,16 @@ class CStree:
         -------
         pandas.Series
             Probabilities, with the states of the target as index, or of the targets as a MultiIndex. Its ``attrs`` say
-            whether it is ``exact``; an estimate has the largest ``standard_error`` there.
+            whether it is ``exact``; an estimate has the largest ``standard_error`` there, and how many independent
+            draws would tell as much (``effective_draws``; a warning says so if these are fewer than 100).
 
         Raises
         ------
         InputError
             If the evidence is impossible; the message says which part of it.
         LimitError
-            If the exact answer needs too large a table, and no other is wanted.
+            If the exact answer needs too large a table, and no other is wanted; if the targets have too many joint
+            states for any answer.
 
         Examples
         --------
@@ -644,13 +647,22 @@ class CStree:
         """
         return self.queries.query(targets, evidence, method=method, n_samples=n_samples, random_state=random_state)
 
-    def log_prob_of(self, evidence: Mapping[str, Any]) -> float:
+    def log_prob_of(
+        self,
+        evidence: Mapping[str, Any],
+        *,
+        method: Literal["auto", "exact", "sampling"] = "auto",
+        n_samples: int = 100_000,
+        random_state: RandomState = 0,
+    ) -> float:
         """Return the log-probability of evidence on any variables, minus infinity if it is impossible.
 
         Parameters
         ----------
         evidence : mapping of str to evidence
             As for :meth:`query`; for weights it is the logarithm of the expected weight.
+        method, n_samples, random_state
+            As for :meth:`query`. An estimate is a float with its ``standard_error`` as an attribute.
 
         Examples
         --------
@@ -659,20 +671,35 @@ class CStree:
         >>> round(exp(chickenpox_model().log_prob_of({"exposed": "yes", "carrier": "yes"})), 3)
         0.218
         """
-        return self.queries.log_prob_of(evidence)
+        return self.queries.log_prob_of(evidence, method=method, n_samples=n_samples, random_state=random_state)
 
-    def most_probable(self, evidence: Mapping[str, Any] | None = None) -> MostProbable:
+    def most_probable(
+        self,
+        evidence: Mapping[str, Any] | None = None,
+        *,
+        method: Literal["auto", "exact", "sampling"] = "auto",
+        n_samples: int = 1000,
+        random_state: RandomState = 0,
+    ) -> MostProbable:
         """Return the most probable outcome of all variables given evidence (the most probable explanation).
 
         Parameters
         ----------
         evidence : mapping of str to evidence, optional
             As for :meth:`query`.
+        method : {"auto", "exact", "sampling"}
+            ``sampling`` searches from draws; see :func:`cslearn.inference.sampling.best_outcome`. ``auto`` does so,
+            with an :class:`~cslearn.errors.EstimateWarning`, where the exact answer would need too large a table.
+        n_samples : int
+            Only for a search: the number of draws that it starts from.
+        random_state : int, Generator or None
+            Only for a search: the seed.
 
         Returns
         -------
         MostProbable
-            A pair: `outcome`, the state of each variable, and `log_prob`, the log-probability of that outcome.
+            `outcome`, the state of each variable; `log_prob`, the log-probability of that outcome; and `exact`, whether
+            it is proven that there is none more probable.
 
         Examples
         --------
@@ -680,10 +707,26 @@ class CStree:
         >>> chickenpox_model().most_probable({"carrier": "yes"}).outcome
         {'background': 'urban', 'diagnosis': 'no', 'exposed': 'yes', 'carrier': 'yes'}
         """
-        return self.queries.most_probable(evidence)
+        return self.queries.most_probable(evidence, method=method, n_samples=n_samples, random_state=random_state)
 
-    def entropy(self, targets: str | Sequence[str] | None = None, evidence: Mapping[str, Any] | None = None) -> float:
+    def entropy(
+        self,
+        targets: str | Sequence[str] | None = None,
+        evidence: Mapping[str, Any] | None = None,
+        *,
+        method: Literal["auto", "exact", "sampling"] = "auto",
+        n_samples: int = 100_000,
+        random_state: RandomState = 0,
+    ) -> float:
         """Return the entropy of the joint distribution of `targets` (all variables by default) given evidence, in nats.
+
+        Parameters
+        ----------
+        targets : str or sequence of str, optional
+        evidence : mapping of str to evidence, optional
+            As for :meth:`query`.
+        method, n_samples, random_state
+            As for :meth:`query`. An estimate is a float with its ``standard_error`` as an attribute.
 
         Examples
         --------
@@ -692,12 +735,27 @@ class CStree:
         >>> round(tree.entropy(["carrier"]), 3), round(tree.entropy(["carrier"], {"exposed": "no"}), 3)
         (0.541, 0.098)
         """
-        return self.queries.entropy(targets, evidence)
+        return self.queries.entropy(targets, evidence, method=method, n_samples=n_samples, random_state=random_state)
 
     def mutual_information(
-        self, a: str | Sequence[str], b: str | Sequence[str], evidence: Mapping[str, Any] | None = None
+        self,
+        a: str | Sequence[str],
+        b: str | Sequence[str],
+        evidence: Mapping[str, Any] | None = None,
+        *,
+        method: Literal["auto", "exact", "sampling"] = "auto",
+        n_samples: int = 100_000,
+        random_state: RandomState = 0,
     ) -> float:
         """Return the mutual information of two (sets of) variables given evidence, in nats.
+
+        Parameters
+        ----------
+        a, b : str or sequence of str
+        evidence : mapping of str to evidence, optional
+            As for :meth:`query`.
+        method, n_samples, random_state
+            As for :meth:`query`. An estimate is a float with its ``standard_error`` as an attribute.
 
         Examples
         --------
@@ -708,9 +766,20 @@ class CStree:
         >>> tree.mutual_information("background", "carrier", {"exposed": "no"}) < 1e-12
         True
         """
-        return self.queries.mutual_information(a, b, evidence)
+        return self.queries.mutual_information(
+            a, b, evidence, method=method, n_samples=n_samples, random_state=random_state
+        )
 
-    def predict_proba(self, data: Any, target: str, **options: Any) -> pd.DataFrame:
+    def predict_proba(
+        self,
+        data: Any,
+        target: str,
+        *,
+        method: Literal["auto", "exact", "sampling"] = "auto",
+        n_samples: int = 10_000,
+        random_state: RandomState = 0,
+        **options: Any,
+    ) -> pd.DataFrame:
         """Return the distribution of one variable given the others, for every row.
 
         Parameters
@@ -719,6 +788,8 @@ class CStree:
             Missing cells, and columns that are not there, are summed out. A state that the model does not know counts
             as missing, with a warning. A column for the target itself is not looked at.
         target : str
+        method, n_samples, random_state
+            As for :meth:`query`, for each row.
         **options
             `na_values` and `sep` of :func:`cslearn.data.as_table`.
 
@@ -739,7 +810,9 @@ class CStree:
         """
         from cslearn.inference.prediction import predict_proba
 
-        return predict_proba(self, data, target, **options)
+        return predict_proba(
+            self, data, target, method=method, n_samples=n_samples, random_state=random_state, **options
+        )
 
     def predict(self, data: Any, target: str, **options: Any) -> pd.Series[Any]:
         """Return the most probable state of one variable given the others, for every row.

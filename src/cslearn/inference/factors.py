@@ -41,6 +41,8 @@ __all__ = [
 TABLE_LIMIT = 1 << 25
 # A table counts among the largest if none is more than so many times larger.
 LARGE = 8
+# An elimination whose largest table is this many times too large is not improved.
+HOPELESS = 1 << 20
 
 Floats = NDArray[np.float64]
 Pairs = tuple[tuple[int, int], ...]
@@ -125,10 +127,7 @@ def elimination_order(
 
 def too_large(size: float, limit: int) -> LimitError:
     """Return the error that an exact answer needs too large a table."""
-    return LimitError(
-        f"the exact answer needs a table of {size:.3g} entries and the limit is {limit:,}. Give evidence on more"
-        " variables, ask for fewer targets at once, or estimate the answer with method='sampling'."
-    )
+    return LimitError(f"the exact answer needs a table of {size:.3g} entries and the limit is {limit:,}.")
 
 
 def smallest_tables(
@@ -137,11 +136,14 @@ def smallest_tables(
     """Return an order in which to eliminate the variables that are not kept, and the entries of its largest table.
 
     Greedy: first, always the variable whose elimination leaves the smallest table; if that needs a table of more than
-    `limit` entries, the variable that makes the fewest new neighbours, where that is better.
+    `limit` entries, the variable that makes the fewest new neighbours, where that is better. The latter takes long
+    where there are many neighbours, and is not tried where the first is too far from the limit.
     """
     adjacent = _adjacent(scopes)
     best = _greedy({v: set(s) for v, s in adjacent.items()}, keep, cards, _weight)
-    return best if best[1] <= limit else min(best, _greedy(adjacent, keep, cards, _fill), key=lambda found: found[1])
+    if limit < best[1] <= limit * HOPELESS:
+        return min(best, _greedy(adjacent, keep, cards, _fill), key=lambda found: found[1])
+    return best
 
 
 def splitting_variable(

@@ -22,9 +22,11 @@ from cslearn._numerics import RandomState, as_generator
 from cslearn.counts import stage_of_rows
 from cslearn.cstree.parameters import Method, estimate
 from cslearn.data import Table, as_frame, incomplete_codes
-from cslearn.errors import DataWarning, InputError
+from cslearn.errors import DataWarning, EstimateWarning, InputError, LimitError
+from cslearn.inference.evidence import Evidence
 from cslearn.inference.factors import Floats
-from cslearn.inference.rows import Block, Codes, Rows, patterns
+from cslearn.inference.rows import N_ROW_SAMPLES, Block, Codes, Rows, patterns
+from cslearn.inference.sampling import NoDrawAgreesError, draws_given
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -358,12 +360,34 @@ def _complete_large(
                 filled[row, v] = tree.states[names[v]].index(found[names[v]])
         return
     part = codes[job.rows].copy()
-    for v in job.block[0]:
-        # Those drawn already are known by now, so this is the chain rule.
-        table = rows.distribution(v, part)
-        uniform = rng.random((len(part), 1))
-        part[:, v] = np.minimum((np.cumsum(table, axis=1) < uniform).sum(axis=1), rows.cards[v] - 1)
+    try:
+        for v in job.block[0]:
+            # Those drawn already are known by now, so this is the chain rule.
+            table = rows.distribution(v, part, method="exact")
+            uniform = rng.random((len(part), 1))
+            part[:, v] = np.minimum((np.cumsum(table, axis=1) < uniform).sum(axis=1), rows.cards[v] - 1)
+    except LimitError:
+        warnings.warn(
+            f"{len(part):,} rows have too many missing cells for an exact draw: each is completed by one of"
+            f" {N_ROW_SAMPLES:,} weighted draws",
+            EstimateWarning,
+            stacklevel=5,
+        )
+        for row, number in zip(part, job.rows, strict=True):
+            row[:] = _drawn(tree, codes[number], job.block, rng)
     filled[np.ix_(job.rows, np.array(job.block[0]))] = part[:, list(job.block[0])]
+
+
+def _drawn(tree: CStree, row: NDArray[np.int32], block: Block, rng: np.random.Generator) -> NDArray[np.int32]:
+    """Return a row completed by one of many weighted draws, by its weight: nearly a draw from the conditional."""
+    known = {v: int(x) for v, x in enumerate(row) if x >= 0}
+    try:
+        draws = draws_given(tree.queries, Evidence(known, {}, {}), block[0], N_ROW_SAMPLES, rng)
+    except NoDrawAgreesError:
+        raise InputError("a row has probability zero under the model, or nearly so: correct it") from None
+    weights = draws.weights.ravel()
+    chosen = rng.choice(draws.n, p=weights / weights.sum())
+    return draws.codes[:, chosen].astype(np.int32)
 
 
 def impute(

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import warnings
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cslearn._numerics import RandomState
 from cslearn.data import incomplete_codes
 from cslearn.errors import DataWarning
+from cslearn.inference.estimates import Method
 from cslearn.inference.factors import Floats
 from cslearn.inference.queries import labels_index
+from cslearn.inference.rows import N_ROW_SAMPLES
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,12 +25,23 @@ if TYPE_CHECKING:
 __all__ = ["index_of", "predict", "predict_proba", "target_probabilities"]
 
 
-def target_probabilities(tree: CStree, codes: NDArray[np.int32], target: int) -> Floats:
+def target_probabilities(
+    tree: CStree,
+    codes: NDArray[np.int32],
+    target: int,
+    *,
+    method: Method = "auto",
+    n_samples: int = N_ROW_SAMPLES,
+    random_state: RandomState = 0,
+) -> Floats:
     """Return the distribution of a column in each row of codes, -1 for cells that are not known.
 
     A row that is impossible under the model gets the distribution of the target without evidence, with a warning.
     """
-    result = tree.queries.rows.distribution(target, codes)
+    distribution = partial(
+        tree.queries.rows.distribution, target, method=method, n_samples=n_samples, random_state=random_state
+    )
+    result = distribution(codes)
     impossible = np.isnan(result[:, 0])
     if impossible.any():
         row = int(np.flatnonzero(impossible)[0]) + 1
@@ -36,17 +51,29 @@ def target_probabilities(tree: CStree, codes: NDArray[np.int32], target: int) ->
             DataWarning,
             stacklevel=3,
         )
-        result[impossible] = tree.queries.coded_distribution(target, {})
+        nothing = np.full((1, codes.shape[1]), -1, dtype=np.int32)
+        result[impossible] = distribution(nothing)
     return result
 
 
-def predict_proba(tree: CStree, data: Any, target: str, **options: Any) -> pd.DataFrame:
+def predict_proba(
+    tree: CStree,
+    data: Any,
+    target: str,
+    *,
+    method: Method = "auto",
+    n_samples: int = N_ROW_SAMPLES,
+    random_state: RandomState = 0,
+    **options: Any,
+) -> pd.DataFrame:
     """See :meth:`cslearn.CStree.predict_proba`."""
     import pandas as pd
 
     column = tree.queries.coder.variable(target)
     codes = incomplete_codes(data, tree.states, leave_out=[target], **options)
-    probabilities = target_probabilities(tree, codes, column)
+    probabilities = target_probabilities(
+        tree, codes, column, method=method, n_samples=n_samples, random_state=random_state
+    )
     return pd.DataFrame(probabilities, columns=labels_index(tree.states[target], target), index=index_of(data))
 
 

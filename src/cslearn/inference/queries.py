@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Collection, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import cached_property, partial
 from itertools import chain
 from math import inf, prod
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cslearn._numerics import RandomState, log_sum_exp
-from cslearn.errors import EstimateWarning, InputError, LimitError
+from cslearn.errors import InputError, LimitError
+from cslearn.inference.estimates import Estimator, Method, check_method
 from cslearn.inference.evidence import Coder, Evidence
 from cslearn.inference.factors import (
     TABLE_LIMIT,
@@ -39,23 +39,31 @@ __all__ = ["MostProbable", "Queries"]
 
 # Most cases that a query is divided into where a table would be too large.
 CASES = 64
+# Draws for an estimate, and draws that a search for the most probable outcome starts from.
+N_SAMPLES, N_STARTS = 100_000, 1000
 # Reduced factors are remembered up to this number of pairs of a variable and evidence on its parents.
 MEMORY = 100_000
+
+
+T = TypeVar("T")
 
 
 class MostProbable(NamedTuple):
     """The most probable outcome: a state for each variable, and the log-probability of that outcome.
 
+    `exact` says whether it is proven that there is none more probable; otherwise it is the best of a search.
+
     Examples
     --------
     >>> from cslearn.datasets import chickenpox_model
     >>> found = chickenpox_model().most_probable({"carrier": "yes"})
-    >>> found.outcome["exposed"], round(found.log_prob, 3)
-    ('yes', -1.889)
+    >>> found.outcome["exposed"], round(found.log_prob, 3), found.exact
+    ('yes', -1.889, True)
     """
 
     outcome: dict[str, Any]
     log_prob: float
+    exact: bool = True
 
 
 class _Reduced(NamedTuple):
@@ -135,38 +143,28 @@ class Queries:
         targets: str | Sequence[str],
         evidence: Mapping[str, Any] | None = None,
         *,
-        method: Literal["auto", "exact", "sampling"] = "auto",
-        n_samples: int = 100_000,
+        method: Method = "auto",
+        n_samples: int = N_SAMPLES,
         random_state: RandomState = 0,
     ) -> pd.Series[float]:
         """Return the joint distribution of `targets` given `evidence`; see :meth:`cslearn.CStree.query`."""
         import pandas as pd
 
         columns = self._targets(targets)
-        if method not in ("auto", "exact", "sampling"):
-            raise InputError(
-                f"there is no method {method!r} of answering a query; choose 'auto', 'exact' or 'sampling'"
+        size = float(prod(self.cards[v] for v in columns))
+        if size > self.max_table:
+            raise LimitError(
+                f"{len(columns)} targets have {size:.3g} joint states and the limit is {self.max_table:,}. Ask for"
+                " fewer targets at once, or look at rows drawn with tree.sample or tree.impute."
             )
-        told: dict[str, Any] = {"exact": method != "sampling"}
-        if method != "sampling":
-            try:
-                table = self.distribution(columns, evidence)
-            except LimitError:
-                if method == "exact" or prod(self.cards[v] for v in columns) > self.max_table:
-                    raise
-                told["exact"] = False
-        if not told["exact"]:
-            from cslearn.inference.sampling import weighted_shares
-
-            table, told["standard_error"] = weighted_shares(self, columns, evidence, n_samples, random_state)
-            if method == "auto":
-                warnings.warn(
-                    f"an exact answer would need too large tables: this is an estimate from {n_samples:,} weighted"
-                    f" draws, with standard errors up to {told['standard_error']:.1g}. More evidence makes an exact"
-                    " answer easier; method='sampling' asks for an estimate, without this warning.",
-                    EstimateWarning,
-                    stacklevel=3,
-                )
+        estimator = partial(Estimator, self, evidence, n_samples, random_state)
+        table, told = self._answer(
+            lambda: (self.distribution(columns, evidence), {"exact": True}),
+            lambda asked: estimator(asked=asked).shares(columns),
+            method,
+            "Give evidence on more variables, ask for fewer targets at once, or estimate the answer with"
+            " method='sampling'.",
+        )
         answer = pd.Series(table.ravel(), index=self._index(columns), name="probability", copy=False)
         answer.attrs.update(told)
         return answer
@@ -176,7 +174,7 @@ class Queries:
         coded = self.coder.evidence(evidence, soft=columns)
         table, log_prob = self._solve(columns, coded, everything=False)
         if log_prob == -inf:
-            raise self._impossible(evidence or {})
+            raise self.impossible(evidence or {})
         ascending = sorted(columns)
         return (table / table.sum()).transpose([ascending.index(column) for column in columns])
 
@@ -185,49 +183,127 @@ class Queries:
         table, log_prob = self._solve([column], Evidence(dict(known), {}, {}), everything=False)
         return table / table.sum() if log_prob > -inf else np.full(self.cards[column], np.nan)
 
-    def log_prob_of(self, evidence: Mapping[str, Any]) -> float:
+    def coded_log_prob(self, known: Mapping[int, int]) -> float:
+        """Return the log-probability of the codes of some columns."""
+        return self._solve((), Evidence(dict(known), {}, {}), everything=True)[1]
+
+    def log_prob_of(
+        self,
+        evidence: Mapping[str, Any],
+        *,
+        method: Method = "auto",
+        n_samples: int = N_SAMPLES,
+        random_state: RandomState = 0,
+    ) -> float:
         """Return the log-probability of evidence; see :meth:`cslearn.CStree.log_prob_of`."""
+        estimator = partial(Estimator, self, evidence, n_samples, random_state)
+        return self._answer(
+            lambda: self._exact_log_prob(evidence),
+            lambda asked: estimator(asked=asked).log_prob(),
+            method,
+            "Estimate the probability with method='sampling'.",
+        )
+
+    def _exact_log_prob(self, evidence: Mapping[str, Any]) -> float:
         return self._solve((), self.coder.evidence(evidence), everything=True)[1]
 
-    def most_probable(self, evidence: Mapping[str, Any] | None = None) -> MostProbable:
+    def most_probable(
+        self,
+        evidence: Mapping[str, Any] | None = None,
+        *,
+        method: Method = "auto",
+        n_samples: int = N_STARTS,
+        random_state: RandomState = 0,
+    ) -> MostProbable:
         """Return the most probable outcome given evidence; see :meth:`cslearn.CStree.most_probable`."""
         coded = self.coder.evidence(evidence)
-        factors = list(chain.from_iterable(self._reduced(v, coded).factors for v in range(len(self.cards))))
-        factors += [Factor((v,), row) for v, row in coded.weights.items()]
-        scopes = [factor.scope for factor in factors]
-        try:
-            order = elimination_order(scopes, (), self.cards, self.max_table)
-        except LimitError as error:
-            raise LimitError(f"{str(error).partition('. ')[0]}. Give evidence on more variables.") from None
-        outcome, score = maximise(factors, order)
+        estimator = partial(Estimator, self, evidence, n_samples, random_state)
+        (outcome, score), exact = self._answer(
+            lambda: (self._maximum(coded), True),
+            lambda asked: (estimator(asked=asked).best(), False),
+            method,
+            "Give evidence on more variables, or search without a proof with method='sampling'.",
+        )
         if score == -inf:
-            raise self._impossible(evidence or {})
+            raise self.impossible(evidence or {})
         for v, row in coded.weights.items():
             score -= float(np.log(row[outcome[v]]))
         codes = {**outcome, **coded.hard}
         states = {name: self.tree.states[name][codes[v]] for v, name in enumerate(self.tree.variables)}
-        return MostProbable(states, score)
+        return MostProbable(states, score, exact)
 
-    def entropy(self, targets: str | Sequence[str] | None = None, evidence: Mapping[str, Any] | None = None) -> float:
+    def _maximum(self, evidence: Evidence) -> tuple[dict[int, int], float]:
+        """Return the most probable outcome as codes, and its log-probability with the weights of soft evidence."""
+        factors = list(chain.from_iterable(self._reduced(v, evidence).factors for v in range(len(self.cards))))
+        factors += [Factor((v,), row) for v, row in evidence.weights.items()]
+        return maximise(factors, elimination_order([f.scope for f in factors], (), self.cards, self.max_table))
+
+    def entropy(
+        self,
+        targets: str | Sequence[str] | None = None,
+        evidence: Mapping[str, Any] | None = None,
+        *,
+        method: Method = "auto",
+        n_samples: int = N_SAMPLES,
+        random_state: RandomState = 0,
+    ) -> float:
         """Return the entropy of `targets` given `evidence`, in nats; see :meth:`cslearn.CStree.entropy`."""
-        if targets is None and not evidence:
-            return self._joint_entropy()
         columns = self._targets(self.tree.variables if targets is None else targets)
-        return _entropy(self.distribution(columns, evidence))
+        everything = len({*columns, *self.coder.evidence(evidence).hard}) == len(self.cards)
+        estimator = partial(Estimator, self, evidence, n_samples, random_state)
+        return self._answer(
+            lambda: self._joint_entropy(evidence) if everything else _entropy(self.distribution(columns, evidence)),
+            lambda asked: (
+                estimator(asked=asked).joint_entropy() if everything else estimator(asked=asked).entropy(columns)
+            ),
+            method,
+            "Ask for fewer targets at once, or estimate the entropy with method='sampling'.",
+        )
 
     def mutual_information(
-        self, a: str | Sequence[str], b: str | Sequence[str], evidence: Mapping[str, Any] | None = None
+        self,
+        a: str | Sequence[str],
+        b: str | Sequence[str],
+        evidence: Mapping[str, Any] | None = None,
+        *,
+        method: Method = "auto",
+        n_samples: int = N_SAMPLES,
+        random_state: RandomState = 0,
     ) -> float:
         """Return the mutual information of `a` and `b` given `evidence`, in nats."""
         first, second = self._targets(a), self._targets(b)
         both = set(first) & set(second)
         if both:
             raise InputError(f"{self.tree.variables[min(both)]!r} is on both sides of the mutual information")
+        estimator = partial(Estimator, self, evidence, n_samples, random_state)
+        return self._answer(
+            lambda: self._information(first, second, evidence),
+            lambda asked: estimator(asked=asked).information(first, second),
+            method,
+            "Ask for fewer variables at once, or estimate the information with method='sampling'.",
+        )
+
+    def _information(self, first: Sequence[int], second: Sequence[int], evidence: Mapping[str, Any] | None) -> float:
         joint = self.distribution([*first, *second], evidence)
         joint = joint.reshape(prod(self.cards[v] for v in first), -1)
         independent = joint.sum(axis=1, keepdims=True) * joint.sum(axis=0, keepdims=True)
         possible = joint > 0
         return max(0.0, float((joint[possible] * np.log(joint[possible] / independent[possible])).sum()))
+
+    def _answer(self, exact: Callable[[], T], estimate: Callable[[bool], T], method: str, advice: str) -> T:
+        """Return the exact answer, or an estimate where that is wanted, or where the exact one is too large.
+
+        `estimate` is told whether it was asked for; `advice` is for those who asked for the exact answer in vain.
+        """
+        check_method(method)
+        if method == "sampling":
+            return estimate(True)
+        try:
+            return exact()
+        except LimitError as error:
+            if method == "exact":
+                raise LimitError(f"{error} {advice}") from None
+        return estimate(False)
 
     # ------------------------------------------------------------------ how it is computed
     def _targets(self, targets: str | Sequence[str]) -> tuple[int, ...]:
@@ -387,17 +463,17 @@ class Queries:
             return np.zeros([self.cards[t] for t in sorted(targets)]), -inf
         return result.table, log_prob
 
-    def _impossible(self, evidence: Mapping[str, Any]) -> InputError:
-        """Return an error that names a smallest part of the evidence that is impossible on its own."""
+    def impossible(self, evidence: Mapping[str, Any]) -> InputError:
+        """Return an error that names a smallest part of impossible evidence that is impossible on its own."""
         items: dict[str, Any] = {}
         for name, value in evidence.items():
             items[name] = value
-            if self.log_prob_of(items) == -inf:
+            if self.is_impossible(items):
                 break
         last = next(reversed(items))
         for name in [name for name in items if name != last]:
             fewer = {n: value for n, value in items.items() if n != name}
-            if self.log_prob_of(fewer) == -inf:
+            if self.is_impossible(fewer):
                 items = fewer
         said = {name: f"{name}={_said(value)}" for name, value in items.items()}
         rest = [said[name] for name in said if name != last]
@@ -407,15 +483,48 @@ class Queries:
             " or estimate the model's parameters by 'mean', which leaves nothing impossible."
         )
 
-    def _joint_entropy(self) -> float:
-        """Return the entropy of all variables, by the chain rule: the stages' entropies by their probabilities."""
-        total = 0.0
-        for stages in self.stages:
-            for pairs, row in stages:
-                evidence = Evidence(dict(pairs), {}, {})
-                share = np.exp(self._solve((), evidence, everything=True)[1]) if pairs else 1.0
-                total += float(share) * _entropy(row)
-        return total
+    def is_impossible(self, evidence: Mapping[str, Any]) -> bool:
+        """Tell whether evidence is impossible; False where that would take too much."""
+        try:
+            return self._exact_log_prob(evidence) == -inf
+        except LimitError:
+            return False
+
+    def _joint_entropy(self, evidence: Mapping[str, Any] | None) -> float:
+        """Return the entropy of all variables given evidence, stage by stage.
+
+        It is the log-probability of the evidence less the expected logarithm of the product of all parameters and
+        weights; the expectation is a sum over stages of their probability and the distribution in them.
+        """
+        coded = self.coder.evidence(evidence)
+        # All is planned before anything is summed, so that what is too large is told at once: the last variables of
+        # the order have most ancestors.
+        plans: list[tuple[list[int], _Plan, Floats]] = []
+        work = 0.0
+        for name in reversed(self.tree.order):
+            v = self.coder.column[name]
+            free = [] if v in coded.hard else [v]
+            cases = [(pairs, np.log(row, out=np.zeros_like(row), where=row > 0)) for pairs, row in self.stages[v]]
+            if v in coded.weights:
+                cases.append(((), np.log(coded.weights[v], out=np.zeros(self.cards[v]), where=coded.weights[v] > 0)))
+            for pairs, logs in cases:
+                if any(coded.hard.get(u, x) != x for u, x in pairs):
+                    continue
+                case = Evidence({**coded.hard, **dict(pairs)}, coded.weights, coded.allowed)
+                plan = self._plan(free, case, everything=True)
+                work += plan.size
+                if plan.size > self.max_table or work > CASES * self.max_table:
+                    raise too_large(max(plan.size, work / CASES), self.max_table)
+                plans.append((free, plan, logs if free else logs[[coded.hard[v]]]))
+        evident = self._solve((), coded, everything=True)[1]
+        if evident == -inf:
+            raise self.impossible(evidence or {})
+        total = evident
+        for free, plan, logs in plans:
+            table, log_prob = self._sum(plan, free)
+            if log_prob > -inf:
+                total -= float(np.exp(log_prob - evident) * (table.ravel() @ logs) / table.sum())
+        return max(0.0, total)
 
 
 def labels_index(states: Collection[Any], name: str | None = None) -> Any:

@@ -11,22 +11,29 @@ out before blocks are formed.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Collection, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cslearn.errors import LimitError
+from cslearn._numerics import RandomState, as_generator
+from cslearn.errors import EstimateWarning, LimitError
+from cslearn.inference.estimates import Method, check_method
+from cslearn.inference.evidence import Evidence
 from cslearn.inference.factors import Factor, Floats, elimination_order, stage_factors, sum_out
+from cslearn.inference.sampling import FEW, Draws, NoDrawAgreesError, draws_given
 
 if TYPE_CHECKING:
     from cslearn.inference.queries import Queries
 
-__all__ = ["Rows", "patterns"]
+__all__ = ["N_ROW_SAMPLES", "Rows", "patterns"]
 
 # Entries of the tables that are made for rows together; more rows are handled in parts.
 PART = 1 << 22
+# Draws for each row that needs an estimate.
+N_ROW_SAMPLES = 10_000
 
 Codes = NDArray[np.int32]
 Block = tuple[tuple[int, ...], tuple[int, ...]]
@@ -137,15 +144,24 @@ class Rows:
             left = [*(scope for scope in left if v not in scope), joined - {v}]
         return max(largest, int(np.prod([cards[u] for u in set().union(*left)], dtype=float)))
 
-    def distribution(self, target: int, codes: Codes) -> Floats:
+    def distribution(
+        self,
+        target: int,
+        codes: Codes,
+        *,
+        method: Method = "auto",
+        n_samples: int = N_ROW_SAMPLES,
+        random_state: RandomState = 0,
+    ) -> Floats:
         """Return the distribution of a variable given the other known cells of each row.
 
-        Rows that are impossible are NaN.
+        Rows that are impossible are NaN. Rows whose tables would be too large are estimated, with a warning.
 
         Returns
         -------
         ndarray, shape (rows, states)
         """
+        check_method(method)
         codes = codes.copy()
         codes[:, target] = -1
         jobs: dict[Block, list[NDArray[np.intp]]] = {}
@@ -153,20 +169,29 @@ class Rows:
             needed = self.relevant(missing, [target])
             jobs.setdefault(self.block(target, missing, needed), []).append(rows)
         result = np.empty((len(codes), self.cards[target]))
+        hard: list[int] = []
         for block, parts in jobs.items():
             rows = np.concatenate(parts)
             try:
+                if method == "sampling":
+                    raise LimitError("an estimate is wanted")
                 table, log_prob = self.posterior(block, [target], codes[rows])
             except LimitError:
-                # One by one evidence reduces the stages of each row further.
-                result[rows] = [self._one(target, codes[row]) for row in rows]
+                hard += rows.tolist()
                 continue
             table[np.isneginf(log_prob)] = np.nan
             result[rows] = table
+        # One by one evidence reduces the stages of each row further.
+        estimator = _RowEstimates(self.queries, method, n_samples, random_state)
+        for row in hard:
+            result[row] = estimator.distribution(target, _known(codes[row]))
+        estimator.tell()
         return result
 
-    def log_prob(self, codes: Codes) -> Floats:
+    def log_prob(self, codes: Codes, *, n_samples: int = N_ROW_SAMPLES, random_state: RandomState = 0) -> Floats:
         """Return the log-probability of what is known in each row; minus infinity where that is impossible.
+
+        Rows whose tables would be too large are estimated, with a warning.
 
         Returns
         -------
@@ -192,10 +217,74 @@ class Rows:
                 rows = np.concatenate(parts)
                 for scope, table in self.factors[v]:
                     total[rows] += np.log(table[tuple(codes[rows, u] for u in scope)])
+        hard: set[int] = set()
         for block, parts in jobs.items():
             rows = np.concatenate(parts)
-            total[rows] += self.posterior(block, (), codes[rows])[1]
+            try:
+                total[rows] += self.posterior(block, (), codes[rows])[1]
+            except LimitError:
+                hard.update(rows.tolist())
+        estimator = _RowEstimates(self.queries, "auto", n_samples, random_state)
+        for row in hard:
+            total[row] = estimator.log_prob(_known(codes[row]))
+        estimator.tell()
         return total
 
-    def _one(self, target: int, row: NDArray[np.int32]) -> Any:
-        return self.queries.coded_distribution(target, {v: int(x) for v, x in enumerate(row) if x >= 0})
+
+class _RowEstimates:
+    """Answers for single rows, estimated where they are too large, and the warning that some were."""
+
+    def __init__(self, queries: Queries, method: Method, n_samples: int, random_state: RandomState) -> None:
+        self.queries, self.method, self.n_samples = queries, method, n_samples
+        self.rng = as_generator(random_state)
+        self.estimated, self.poor = 0, 0
+
+    def distribution(self, target: int, known: dict[int, int]) -> Floats:
+        """Return the distribution of a variable given known codes; NaN if they are impossible."""
+        if self.method != "sampling":
+            try:
+                return self.queries.coded_distribution(target, known)
+            except LimitError as error:
+                if self.method == "exact":
+                    raise LimitError(
+                        f"{error} Fill in more columns of the rows, or estimate it with method='sampling'."
+                    ) from None
+        draws = self._draws(known, [target])
+        if draws is None:
+            return np.full(self.queries.cards[target], np.nan)
+        weights = draws.weights.ravel()
+        return np.bincount(draws.codes[target], weights, self.queries.cards[target]) / weights.sum()
+
+    def log_prob(self, known: dict[int, int]) -> float:
+        """Return the log-probability of known codes."""
+        try:
+            return self.queries.coded_log_prob(known)
+        except LimitError:
+            draws = self._draws(known, [])
+            return -np.inf if draws is None else draws.log_prob()[0]
+
+    def _draws(self, known: dict[int, int], wanted: list[int]) -> Draws | None:
+        try:
+            draws = draws_given(self.queries, Evidence(known, {}, {}), wanted, self.n_samples, self.rng)
+        except NoDrawAgreesError:
+            return None
+        self.estimated += 1
+        self.poor += draws.effective < FEW
+        return draws
+
+    def tell(self) -> None:
+        """Warn if there were estimates that were not asked for, or that are rough."""
+        if self.poor or (self.estimated and self.method == "auto"):
+            poor = (
+                f" {self.poor:,} of them are rough, as too few draws agree with the row: more draws help (n_samples)."
+            )
+            warnings.warn(
+                f"exact answers for {self.estimated:,} rows would need too large tables: they are estimates from"
+                f" {self.n_samples:,} draws each.{poor * bool(self.poor)}",
+                EstimateWarning,
+                stacklevel=5,
+            )
+
+
+def _known(row: NDArray[np.int32]) -> dict[int, int]:
+    return {v: int(x) for v, x in enumerate(row) if x >= 0}

@@ -179,6 +179,19 @@ def test_the_draws_of_the_posterior(truth, data, tmp_path):
     assert exact["a", "d"] + exact["d", "a"] < 0.2
 
 
+def test_the_draws_have_stages_of_three_context_variables_and_a_sample_size_that_the_data_choose(tmp_path):
+    rng = np.random.default_rng(0)
+    codes = rng.integers(2, size=(600, 4))
+    codes[:, 3] = (codes[:, :3].sum(axis=1) + (rng.random(600) < 0.05)) % 2  # no two of the four tell of a third
+    write_benchpress(as_table(codes, variables=list("abcd")), tmp_path / "data.csv")
+    run_module(
+        "cslearn_mcmc", tmp_path, tmp_path / "data.csv", beta=3, ess=None, n_iterations=300, mcmc_seed=3, timeout=None,
+    )  # fmt: skip
+    draws = read_trajectory(tmp_path / "traj.csv")[1]
+    parents = [max(sum(child == v for _, child in edges) for v in "abcd") for _, edges in draws]
+    assert np.mean(np.array(parents) == 3) > 0.9
+
+
 def edge_posterior(scores):
     """The posterior probability of every edge, by listing all orders and all stagings."""
     names = scores.table.variables
@@ -215,6 +228,7 @@ def test_stagings_are_drawn_from_their_posterior():
 def test_module_folders_are_whole(name):
     folder = MODULES / name
     info = json.loads((folder / "info.json").read_text())
+    assert bool(info["package"]["title"]) is bool(info["package"]["url"])  # it would be a link to nowhere
     assert info["outputs"] == ("graphtraj" if "mcmc" in name else "adjmat")
     assert info["mcmc"] is ("mcmc" in name)
     rule = (folder / "rule.smk").read_text()
@@ -226,8 +240,10 @@ def test_module_folders_are_whole(name):
     check(schema["items"]["examples"])
     section = (MODULES / "README.md").read_text().partition("```json\n")[2].partition("```")[0]
     check(json.loads("{" + section + "}")[name])
-    with pytest.raises(fastjsonschema.JsonSchemaValueException):
-        check([{**schema["items"]["examples"][0], "beta": "two"}])
+    check([{**schema["items"]["examples"][0], "ess": [1, None]}])
+    for wrong in ({"beta": "two"}, {"ess": "auto"}, {"ess": 0}):
+        with pytest.raises(fastjsonschema.JsonSchemaValueException):
+            check([{**schema["items"]["examples"][0], **wrong}])
     script = (folder / "script.py").read_text()
     for setting in schema["items"]["properties"]:
         used_by_benchpress = {"id", "mcmc_estimator", "threshold", "burnin_frac"}

@@ -32,7 +32,7 @@ from cslearn.formats import write_benchpress_graph  # noqa: E402
 table = read_benchpress(snakemake.input["data"])  # noqa: F821
 learner = CStreeLearner(
     beta=int(wildcards["beta"]),
-    ess=float(wildcards["ess"]),
+    ess="auto" if wildcards["ess"] == "None" else float(wildcards["ess"]),
     n_iter=None if wildcards["n_iter"] == "None" else int(wildcards["n_iter"]),
     random_state=int(wildcards["replicate"]),
     n_jobs=1,

@@ -35,13 +35,13 @@ import numpy as np  # noqa: E402
 from cslearn import CStreeLearner  # noqa: E402
 from cslearn.data import read_benchpress  # noqa: E402
 from cslearn.formats import write_trajectory  # noqa: E402
-from cslearn.scores import Scores  # noqa: E402
 
 table = read_benchpress(snakemake.input["data"])  # noqa: F821
-beta, ess, seed = int(wildcards["beta"]), float(wildcards["ess"]), int(wildcards["mcmc_seed"])
+seed = int(wildcards["mcmc_seed"])
 learner = CStreeLearner(
-    beta=beta,
-    ess=ess,
+    beta=int(wildcards["beta"]),
+    ess="auto" if wildcards["ess"] == "None" else float(wildcards["ess"]),
+    search="mcmc",
     n_iter=int(wildcards["n_iterations"]),
     burn_in=0,
     thin=1,
@@ -50,7 +50,7 @@ learner = CStreeLearner(
     random_state=seed,
     n_jobs=1,
 ).fit(table)
-scores = Scores(table, beta=beta, ess=ess, prior=learner.prior, candidates=learner.candidates_.sets, n_jobs=1)
+scores = learner.posterior_.scores  # those that the orders were drawn with
 rng = np.random.default_rng(seed)
 known = {}
 

@@ -122,11 +122,6 @@ def looked_up_draws(p: int) -> int:
     return max(1000, LOOKED_UP_DRAWS * LOOKED_UP_VARIABLES // max(p, LOOKED_UP_VARIABLES))
 
 
-def looked_up_draws(p: int) -> int:
-    """Return how many draws such a chain keeps: there are more quantities to judge them by with more variables."""
-    return max(1000, LOOKED_UP_DRAWS * LOOKED_UP_VARIABLES // max(p, LOOKED_UP_VARIABLES))
-
-
 def default_temperatures(scores: Scores) -> int:
     """Return the number of temperatures of each chain: several where a move takes a microsecond.
 

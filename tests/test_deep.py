@@ -20,6 +20,7 @@ from cslearn.orders import SubsetScores
 from cslearn.priors import TreePrior
 from cslearn.scores import Scores
 from cslearn.stagings import Staging
+from cslearn.stagings.deep import layout
 from problems import random_table, rows_of
 
 
@@ -163,6 +164,89 @@ def test_too_many_candidates_for_a_bound_are_refused_with_advice():
     with pytest.raises(LimitError, match=r"'v0' has 19 candidates; with beta=3 there can be 12. Give alpha=12"):
         check_fit(Scores(table, beta=3))
     assert fitting_number((9,) * 12, 4) < fitting_number((2,) * 12, 4) == 12
+
+
+def test_a_bound_beyond_the_candidates_is_their_number():
+    data = random_table([2, 3, 2, 2, 2], 200, np.random.default_rng(7))
+    four, ten = (CStreeLearner(beta=beta, random_state=0).fit(data) for beta in (4, 10))
+    assert ten.betas_ == four.betas_ == dict.fromkeys(data.variables, 4)
+    assert ten.cstree_ == four.cstree_
+    assert ten.log_order_score_ == four.log_order_score_
+    few = Scores(data, beta=7, prior="tree", candidates={"v0": ["v1"], "v1": ["v2", "v3", "v4"]})
+    assert few.betas == (2, 3, 2, 2, 2)
+
+
+@pytest.mark.parametrize("prior", ["uniform", "tree"])
+@pytest.mark.parametrize(("cards", "beta"), [([2] * 6, 3), ([2, 3, 2, 2, 3], 4)])
+def test_contexts_that_stand_once_give_the_same_scores(cards, beta, prior, monkeypatch):
+    table = random_table(cards, 60, np.random.default_rng(8))
+    names = table.variables
+
+    def found():
+        scores = Scores(table, beta=beta, prior=prior, candidates=dict.fromkeys(names[:-1], names))
+        subsets = SubsetScores(scores)
+        level = scores.level_weights(0, np.arange(1, len(names) - 1))
+        return (
+            type(level).__name__,
+            [*subsets.local[0], *subsets.without[1], scores.order_score(names), *level.unused_probabilities()],
+            level.stage_probabilities(),
+            scores.best_staging(names[1], [names[0], *names[2:]]),
+        )
+
+    kind, values, stages, (best, staging) = found()
+    monkeypatch.setattr("cslearn.scores.MOST_ORDERED", 2)
+    monkeypatch.setattr("cslearn.orders.subsets.MOST_ORDERED", 2)
+    other_kind, other_values, other_stages, (other_best, other_staging) = found()
+    assert (kind, other_kind) == ("LevelWeights", "DeepWeights")
+    np.testing.assert_allclose(other_values, values, rtol=1e-9, atol=1e-12)
+    for key in {*stages, *other_stages}:
+        np.testing.assert_allclose(other_stages.get(key, 0.0), stages.get(key, 0.0), atol=1e-12)
+    assert other_best <= best + 1e-9
+    if prior == "uniform":
+        assert other_staging == staging
+
+
+def test_a_dag_with_as_many_parents_as_the_bound_is_in_the_model_class():
+    table = random_table([2] * 7, 100, np.random.default_rng(9))
+    graph = nx.DiGraph([(parent, "v6") for parent in table.variables[:-1]])
+    for beta, kinds in [(6, ["tree"]), (3, ["tree", "all"]), (2, ["tree"])]:
+        tree = CStree.from_dag(nx.DiGraph(list(graph.edges)[:beta]), states=table.state_map)
+        for kind in kinds:
+            scores = Scores(table, beta=beta, prior="sparse", stagings=kind)
+            assert np.isfinite(scores.cstree_score(tree))
+            less = Scores(table, beta=beta - 1, prior="sparse", stagings=kind)
+            assert less.cstree_score(tree) == -np.inf
+
+
+@pytest.mark.parametrize("beta", [3, 4, 5])
+def test_the_tables_hold_the_bdeu_family_scores_of_all_parent_sets(beta):
+    table = random_table([2, 3, 2, 2, 2, 3], 40, np.random.default_rng(10))
+    rows, weights = rows_of(table)
+    scores = Scores(table, beta=beta, ess=2.0)
+    cards = [table.cards[c] for c in scores.candidates[5]]
+    for size in range(5):
+        for parents in itertools.combinations(range(5), size):
+            if size > beta:
+                continue
+            if beta > 4:
+                whole = layout(tuple(cards), beta).blocks(scores.context_scores(5))[parents].sum()
+            elif size < beta:
+                table_of = scores.stage_tables(5, np.arange(5))[0][size]
+                states = itertools.product(*(range(cards[k]) for k in parents))
+                whole = sum(table_of[tuple(n for pair in zip(parents, x, strict=True) for n in pair)] for x in states)
+            else:
+                deepest = scores.stage_tables(5, np.arange(5))[1]
+                states = itertools.product(*(range(cards[k]) for k in parents[:-1]))
+                at = [tuple(n for pair in zip(parents, x, strict=False) for n in pair) for x in states]
+                whole = sum(deepest[(*place, parents[-1])] for place in at)
+            expected = naive.bdeu_family(rows, weights, table.cards, 5, parents, 2.0)
+            assert isclose(float(whole), expected, rel_tol=1e-9)
+
+
+def test_bounds_that_are_too_large_say_which_is_not():
+    data = random_table([2] * 12, 40, np.random.default_rng(11))
+    with pytest.raises(LimitError, match=r"contexts of 10 variables .* no more than 8 could be taken. Give beta=8"):
+        CStreeLearner(beta=10, random_state=0).fit(data)
 
 
 # ---------------------------------------------------------------- ALARM, whose variables have up to four parents

@@ -1,8 +1,9 @@
 """Sums, maxima, draws and stage probabilities over the stagings that decision trees draw, for any context bound."""
 
 from collections import Counter
+from functools import cache
 from itertools import product
-from math import exp, inf, isclose, prod
+from math import exp, inf, isclose, log, prod
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from scipy.stats import chisquare
 
 import naive
 from cslearn.priors import PRIORS
+from cslearn.stagings.deep import DeepWeights, layout
 from cslearn.stagings.level import LevelWeights
 
 LEVELS = [([2], 1), ([2, 3], 1), ([3, 2], 2), ([2, 2, 3], 2), ([2, 2, 2], 3), ([2, 3, 2], 3), ([2, 2, 2, 2], 3)]
@@ -25,8 +27,22 @@ def random_scores(cards, beta, rng, scale=1.0, zeros=0.0):
     return {key(c): -inf if rng.random() < zeros else scale * rng.normal() for c in naive.contexts(cards, beta)}
 
 
-def level_weights(cards, beta, scores, prior):
+def deep_weights(cards, beta, scores, prior):
+    """Likelihoods times prior, in the arrays in which each context stands once."""
+    weights, places = PRIORS[prior], layout(tuple(cards), beta)
+    values = [
+        scores[frozenset(zip(own, states, strict=True))]
+        + weights.log_stage(len(cards), len(own), beta, prod(cards[k] for k in own))
+        for own in places.sets
+        for states in product(*(range(cards[k]) for k in own))
+    ]
+    return DeepWeights(np.array(cards), np.array(values), weights.splits(len(cards), beta))
+
+
+def level_weights(cards, beta, scores, prior, deep=False):
     """Likelihoods times prior, spread over the arrays in which contexts stand in every order."""
+    if deep:
+        return deep_weights(cards, beta, scores, prior)
     m, d = len(cards), max(cards)
     weights = PRIORS[prior].level_weights(np.array(cards), beta)
     stages = [np.array(np.broadcast_to(s, (m, d) * t)) for t, s in enumerate(weights.stages)]
@@ -44,13 +60,16 @@ def level_weights(cards, beta, scores, prior):
     return LevelWeights(np.array(cards), stages, deepest, weights.splits)
 
 
+@cache
+def weighted_trees(cards, beta, prior):
+    """Every staging that a tree draws, with its log prior weight."""
+    trees = [s for s in naive.stagings(cards, beta) if naive.is_tree(s)]
+    return [(naive.log_prior_weight(prior, cards, range(len(cards)), s, beta), s) for s in trees]
+
+
 def enumerated(cards, beta, scores, prior):
     """The log-weight of every staging that a tree draws."""
-    trees = [s for s in naive.stagings(cards, beta) if naive.is_tree(s)]
-    return [
-        (naive.log_prior_weight(prior, cards, range(len(cards)), s, beta) + sum(scores[key(c)] for c in s), s)
-        for s in trees
-    ]
+    return [(w + sum(scores[key(c)] for c in s), s) for w, s in weighted_trees(tuple(cards), beta, prior)]
 
 
 @settings(max_examples=60)
@@ -60,11 +79,15 @@ def enumerated(cards, beta, scores, prior):
     seed=st.integers(0, 2**32 - 1),
     scale=st.sampled_from([0.0, 1.0, 50.0, 1000.0]),
     zeros=st.sampled_from([0.0, 0.0, 0.2]),
+    deep=st.booleans(),
 )
-def test_sum_and_maximum_equal_enumeration(level, prior, seed, scale, zeros):
-    cards, beta = level
+def test_sum_and_maximum_equal_enumeration(level, prior, seed, scale, zeros, deep):
+    check_sum_and_maximum(*level, prior, seed, scale, zeros, deep)
+
+
+def check_sum_and_maximum(cards, beta, prior, seed, scale, zeros, deep):
     scores = random_scores(cards, beta, np.random.default_rng(seed), scale, zeros)
-    weights = level_weights(cards, beta, scores, prior)
+    weights = level_weights(cards, beta, scores, prior, deep)
     values = enumerated(cards, beta, scores, prior)
     assert isclose(weights.log_sum(), naive.log_sum(v for v, _ in values), rel_tol=1e-9, abs_tol=1e-9)
     best = max(v for v, _ in values)
@@ -74,19 +97,46 @@ def test_sum_and_maximum_equal_enumeration(level, prior, seed, scale, zeros):
         return
     found = [dict(context) for context in contexts]
     (weight,) = [v for v, s in values if naive.as_key(s) == naive.as_key(found)]
-    assert isclose(value, best, rel_tol=1e-9, abs_tol=1e-9)
-    assert isclose(weight, best, rel_tol=1e-9, abs_tol=1e-9)
+    assert isclose(value, weight, rel_tol=1e-9, abs_tol=1e-9)
+    if prior == "tree" and beta > (2 if deep else 3):
+        # Trees that differ at nested places are not added up when stagings are compared.
+        assert weight >= best - log(12)
+    else:
+        assert isclose(value, best, rel_tol=1e-9, abs_tol=1e-9)
+
+
+@pytest.mark.parametrize("deep", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("zeros", [0.0, 0.3])
+@pytest.mark.parametrize("prior", ["uniform", pytest.param("tree", marks=pytest.mark.slow)])
+def test_four_context_variables_equal_enumeration(prior, zeros, deep):
+    assert len(weighted_trees((2, 2, 2, 2), 4, prior)) == 61_712
+    check_sum_and_maximum([2, 2, 2, 2], 4, prior, 3, 2.0, zeros, deep)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("cards", "scale"), [([2, 2, 2], 1.0), ([3, 2, 3], 1.0), ([2, 2, 2, 2], 0.5)])
+def test_the_best_staging_has_all_its_trees_counted(cards, scale):
+    """With weights this even many best stagings have two variables in all stages: each has several trees."""
+    in_all = Counter()
+    for seed in range(200):
+        scores = random_scores(cards, 3, np.random.default_rng(seed), scale)
+        value, contexts = level_weights(cards, 3, scores, "tree").maximum()
+        assert isclose(value, max(v for v, _ in enumerated(cards, 3, scores, "tree")), rel_tol=1e-9, abs_tol=1e-9)
+        in_all[len(naive.common([dict(c) for c in contexts]))] += 1
+    assert in_all[2] > 5
 
 
 @pytest.mark.parametrize("prior", list(PRIORS))
-@pytest.mark.parametrize(("cards", "beta"), [([2, 3], 2), ([2, 2, 2], 3), ([2, 2, 3], 2)])
-def test_draws_have_the_right_frequencies(cards, beta, prior):
+@pytest.mark.parametrize(
+    ("cards", "beta", "deep"), [([2, 3], 2, False), ([2, 2, 2], 3, False), ([2, 2, 3], 2, False), ([2, 2, 2], 3, True)]
+)
+def test_draws_have_the_right_frequencies(cards, beta, deep, prior):
     scores = random_scores(cards, beta, np.random.default_rng(1))
     values = enumerated(cards, beta, scores, prior)
     total = naive.log_sum(v for v, _ in values)
     expected = {naive.as_key(s): exp(v - total) for v, s in values}
     n, rng = 5000, np.random.default_rng(5)
-    weights = level_weights(cards, beta, scores, prior)
+    weights = level_weights(cards, beta, scores, prior, deep)
     drawn = Counter(naive.as_key([dict(c) for c in weights.draw(rng)]) for _ in range(n))
     assert set(drawn) <= set(expected)
     # Cells with few expected draws are thrown together.
@@ -107,8 +157,9 @@ def test_draws_have_the_right_frequencies(cards, beta, prior):
     prior=st.sampled_from(list(PRIORS)),
     seed=st.integers(0, 2**32 - 1),
     scale=st.sampled_from([0.0, 1.0, 10.0]),
+    deep=st.booleans(),
 )
-def test_probabilities_of_stages_and_of_their_number_equal_enumeration(level, prior, seed, scale):
+def test_probabilities_of_stages_and_of_their_number_equal_enumeration(level, prior, seed, scale, deep):
     cards, beta = level
     scores = random_scores(cards, beta, np.random.default_rng(seed), scale)
     values = enumerated(cards, beta, scores, prior)
@@ -117,7 +168,7 @@ def test_probabilities_of_stages_and_of_their_number_equal_enumeration(level, pr
     for value, staging in values:
         for context in staging:
             expected[key(context)] += exp(value - total)
-    found = level_weights(cards, beta, scores, prior).stage_probabilities()
+    found = level_weights(cards, beta, scores, prior, deep).stage_probabilities()
     for context in naive.contexts(cards, beta):
         variables = tuple(sorted(context))
         probability = found[variables][tuple(context[v] for v in variables)] if variables in found else 0.0
@@ -125,7 +176,7 @@ def test_probabilities_of_stages_and_of_their_number_equal_enumeration(level, pr
     numbers = Counter()
     for value, staging in values:
         numbers[len(staging)] += exp(value - total)
-    of_numbers = level_weights(cards, beta, scores, prior).n_stages()
+    of_numbers = level_weights(cards, beta, scores, prior, deep).n_stages()
     np.testing.assert_allclose(of_numbers, [numbers[k] for k in range(len(of_numbers))], atol=1e-9)
     assert set(numbers) <= set(range(len(of_numbers)))
     # Every outcome is in one stage.
@@ -139,12 +190,15 @@ def test_probabilities_of_stages_and_of_their_number_equal_enumeration(level, pr
     prior=st.sampled_from(list(PRIORS)),
     seed=st.integers(0, 2**32 - 1),
     scale=st.sampled_from([0.0, 1.0, 10.0]),
+    deep=st.booleans(),
 )
-def test_unused_probabilities_equal_enumeration(level, prior, seed, scale):
+def test_unused_probabilities_equal_enumeration(level, prior, seed, scale, deep):
     cards, beta = level
     scores = random_scores(cards, beta, np.random.default_rng(seed), scale)
     values = enumerated(cards, beta, scores, prior)
     total = naive.log_sum(v for v, _ in values)
     expected = [sum(exp(v - total) for v, s in values if not any(k in c for c in s)) for k in range(len(cards))]
-    found = level_weights(cards, beta, scores, prior).unused_probabilities()
-    np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-10)
+    weights = level_weights(cards, beta, scores, prior, deep)
+    np.testing.assert_allclose(weights.unused_probabilities(), expected, rtol=1e-7, atol=1e-10)
+    left = [weights.without(j).log_sum() for j in range(len(cards))]
+    np.testing.assert_allclose(np.exp(np.array(left) - total), expected, rtol=1e-7, atol=1e-10)

@@ -80,12 +80,16 @@ class Prior(ABC):
             return -inf
         cards = staging.cards
         sizes = [(len(context), prod(cards[v] for v in context)) for context in staging]
-        stages = fsum(self._log_stage(m, t, beta) + self.log_share(m, t) / size for t, size in sizes)
+        stages = fsum(self.log_stage(m, t, beta, size) for t, size in sizes)
         if stagings == "all" and beta > 2:
             return stages
         return stages + log_trees(self.splits(m, beta), [tuple(context.items()) for context in staging])
 
-    def _log_stage(self, m: int, t: int, beta: int) -> float:
+    def log_stage(self, m: int, t: int, beta: int, size: int) -> float:
+        """Return the log-weight of a stage whose `t` context variables have `size` outcomes."""
+        return self._log_stop(m, t, beta) + self.log_share(m, t) / size
+
+    def _log_stop(self, m: int, t: int, beta: int) -> float:
         return self.log_stop(m, t, beta) if t < min(beta, m) else 0.0
 
     def stage_weights(self, cards: NDArray[np.intp], beta: int, m: int | None = None) -> list[NDArray[np.float64]]:
@@ -97,7 +101,7 @@ class Prior(ABC):
             if t:
                 sizes = np.multiply.outer(sizes, np.repeat(cards[:, None], d, axis=1))
             share = self.log_share(m, t) if t <= m else 0.0
-            stages.append(self._log_stage(m, t, beta) + share / sizes)
+            stages.append(self._log_stop(m, t, beta) + share / sizes)
         return stages
 
     def level_weights(self, cards: NDArray[np.intp], beta: int, m: int | None = None) -> LevelWeights:
@@ -108,8 +112,9 @@ class Prior(ABC):
         for t in range(max(beta, 1)):
             if t:
                 sizes = np.multiply.outer(sizes, np.repeat(cards[:, None], d, axis=1))
-            stop = self.log_stop(m, t, beta) if t < min(beta, m) else 0.0
-            stages.append(stop + self.log_share(m, t) / sizes if t <= m else np.zeros(sizes.shape))
+            stages.append(
+                self._log_stop(m, t, beta) + self.log_share(m, t) / sizes if t <= m else np.zeros(sizes.shape)
+            )
         deepest = None
         if beta:
             share = self.log_share(m, beta) / sizes if beta <= m else np.zeros(sizes.shape)
@@ -125,15 +130,11 @@ class Prior(ABC):
 def _log_normaliser(prior: Prior, cards: tuple[int, ...], beta: int, stagings: StagingKind) -> float:
     m, sizes = len(cards), np.array(cards, dtype=np.intp)
     if stagings == "tree" or min(beta, m) <= 2 or is_binary_three(cards, min(beta, m)):
-        trees = log_sum_of_kinds(
-            cards,
-            lambda t, size: prior._log_stage(m, t, beta) + prior.log_share(m, t) / size,
-            prior.splits(m, beta),
-        )
+        trees = log_sum_of_kinds(cards, lambda t, size: prior.log_stage(m, t, beta, size), prior.splits(m, beta))
         if stagings == "tree" or min(beta, m) <= 2:
             return trees
-        two = prior._log_stage(m, 2, beta) + prior.log_share(m, 2) / 4
-        return float(np.logaddexp(trees, log_sum_of_binary_others(m, two, prior.log_share(m, 3) / 8)))
+        two, three = prior.log_stage(m, 2, beta, 4), prior.log_stage(m, 3, beta, 8)
+        return float(np.logaddexp(trees, log_sum_of_binary_others(m, two, three)))
     return all_weights(sizes, prior.stage_weights(sizes, beta)).log_sum()
 
 

@@ -26,11 +26,21 @@ from cslearn.errors import InputError
 from cslearn.priors import Prior, StagingKind, check_stagings, get_prior
 from cslearn.stagings import Context, Staging
 from cslearn.stagings.counting import check_beta
+from cslearn.stagings.deep import DeepWeights, Layout, chosen_blocks, layout
 from cslearn.stagings.every import AllWeights, all_weights, is_binary_three
 from cslearn.stagings.level import LevelWeights
 
-__all__ = ["Scores", "check_ess", "log_gamma_tables", "log_marginal_likelihood"]
+__all__ = [
+    "MOST_ORDERED",
+    "Scores",
+    "check_ess",
+    "entries_of_tables",
+    "log_gamma_tables",
+    "log_marginal_likelihood",
+]
 
+# Up to this context bound contexts stand in every order in which a tree may ask for their variables, beyond it once.
+MOST_ORDERED = 4
 # Log-gammas of whole counts are looked up while their table has at most this many entries.
 LOOK_UP_LIMIT = 10_000_000
 
@@ -103,7 +113,8 @@ class Scores:
     -----
     The tables of ``log z`` over single variables and pairs are filled when they are first needed, in
     O(p m^2 (n + d^3)) for candidate sets of size `m`, and take O(p m^2 d) memory. Beyond two context variables they are
-    filled for one target at a time, in O(m^beta (n + d^(beta + 1))), and take O((m d)^(beta - 1) m) memory.
+    filled for one target at a time, in O(m^beta (n + d^(beta + 1))), and take O((m d)^(beta - 1) m) memory, or beyond
+    four that of each context once; see :mod:`cslearn.stagings.deep`.
 
     Examples
     --------
@@ -137,6 +148,7 @@ class Scores:
         self.prior = self._checked_prior(prior)
         self.n_jobs = n_jobs
         self._deep: dict[int, tuple[list[Floats], Floats]] = {}
+        self._flat: dict[int, Floats] = {}
         self._distinct: dict[int, tuple[Table, NDArray[Any]]] = {}
         self.index = {name: i for i, name in enumerate(self.table.variables)}
         self.candidates = self._checked_candidates(candidates)
@@ -157,7 +169,7 @@ class Scores:
         """Return the scores with another equivalent sample size; their tables are filled anew."""
         other = copy(self)
         other.ess = check_ess(ess)
-        other._deep, other._distinct = {}, {}
+        other._deep, other._flat, other._distinct = {}, {}, {}
         other.__dict__.pop("tables", None)
         return other
 
@@ -340,6 +352,8 @@ class Scores:
         cards = np.array(self.table.cards, dtype=np.intp)[self.candidates[target][level]]
         if self._takes_all(target):
             return self.all_weights(target, level, self.n_counted(target, len(level)))
+        if self.betas[target] > MOST_ORDERED:
+            return self._deep_weights(target, level, cards)
         stages, deepest = self.stage_tables(target, level)
         prior = self.prior.level_weights(cards, self.betas[target], self.n_counted(target, len(cards)))
         return LevelWeights(
@@ -348,6 +362,41 @@ class Scores:
             None if prior.deepest is None or deepest is None else deepest + prior.deepest,
             prior.splits,
         )
+
+    def _deep_weights(self, target: int, level: NDArray[np.intp], cards: NDArray[np.intp]) -> DeepWeights:
+        """Return the log-weights of a level, by ascending positions, for a context bound beyond `MOST_ORDERED`."""
+        beta, m = self.betas[target], self.n_counted(target, len(level))
+        places = layout(tuple(map(int, cards)), beta)
+        prior = [self.prior.log_stage(m, len(own), beta, prod(places.cards[k] for k in own)) for own in places.sets]
+        stages = chosen_blocks(self._layout(target), self.context_scores(target), level.tolist())
+        return DeepWeights(cards, stages + np.repeat(prior, np.diff(places.start)), self.prior.splits(m, beta))
+
+    def _layout(self, target: int) -> Layout:
+        return layout(tuple(int(self.table.cards[c]) for c in self.candidates[target]), self.betas[target])
+
+    def context_scores(self, target: int) -> Floats:
+        """Return the log scores of all contexts of the candidates of a target, as :func:`layout` says."""
+        if target not in self._flat:
+            from cslearn._kernels.sets import score_blocks
+
+            (table, rows_of_columns), places = self._collapsed(target), self._layout(target)
+            out = np.zeros(int(places.start[-1]))
+            weights = np.ones(table.n) if table.weights is None else table.weights
+            cards = np.array(table.cards, dtype=np.int64)
+            for t in range(min(places.beta, len(places.cards)) + 1):
+                sets = [s for s, own in enumerate(places.sets) if len(own) == t]
+                score_blocks(
+                    rows_of_columns,
+                    weights,
+                    cards,
+                    target,
+                    self.candidates[target],
+                    self.ess,
+                    np.array([places.sets[s] for s in sets], dtype=np.int64).reshape(len(sets), t),
+                    out[places.start[sets[0]] : places.start[sets[-1] + 1]],
+                )
+            self._flat[target] = out
+        return self._flat[target]
 
     def stage_tables(self, target: int, level: NDArray[np.intp]) -> tuple[list[Floats], Floats | None]:
         """Return the log scores of the contexts of a level, as :class:`cslearn.stagings.level.LevelWeights` wants them.
@@ -504,6 +553,22 @@ class Scores:
         if sorted(order) != sorted(self.table.variables):
             odd = sorted(set(order).symmetric_difference(self.table.variables)) or ["a variable that stands twice"]
             raise InputError(f"the order is not a permutation of the variables of the data: see {', '.join(odd)}")
+
+
+def entries_of_tables(cards: Sequence[int], beta: int, stagings: StagingKind = "tree") -> int:
+    """Return the entries of the tables of contexts of one variable, for ``beta > 2``.
+
+    Where contexts stand once, beyond `MOST_ORDERED`, it is the number of their splits, each of which takes longer.
+    """
+    if stagings == "all" or beta <= MOST_ORDERED:
+        m, d = len(cards), max(cards, default=1)
+        return sum((m * d) ** t for t in range(beta)) + (m * d) ** (beta - 1) * m * (d if stagings == "all" else 1)
+    # The splits of all contexts: each variable of a context is asked for before, or by the split.
+    by_size = [1] + [0] * beta
+    for d in cards:
+        for k in range(beta, 0, -1):
+            by_size[k] += 2 * d * by_size[k - 1]
+    return sum(by_size)
 
 
 def check_ess(ess: Any) -> float:

@@ -1,12 +1,56 @@
-"""Log scores of contexts of more than two variables, laid out in every order in which a tree may build them up."""
+"""Log scores of contexts of more than two variables, in every order in which a tree may build them up, or in one."""
 
 from math import lgamma
 
 import numpy as np
 
-from cslearn._kernels import outer
+from cslearn._kernels import inner, outer
 
-__all__ = ["score_sets"]
+__all__ = ["score_blocks", "score_sets"]
+
+
+@inner
+def _score_cells(codes, weights, cards, target, columns, ess, index):
+    """Return the log scores of the contexts over some columns, by their states, the last column's fastest."""
+    n, d_i = codes.shape[1], cards[target]
+    cells = 1
+    index[:] = 0
+    for column in columns:
+        d = cards[column]
+        cells *= d
+        for row in range(n):
+            index[row] = index[row] * d + codes[column, row]
+    counts = np.zeros((cells, d_i))
+    for row in range(n):
+        counts[index[row], codes[target, row]] += weights[row]
+    a_stage = ess / cells
+    a_cell = a_stage / d_i
+    base_stage, base_cell = lgamma(a_stage), lgamma(a_cell)
+    scores = np.zeros(cells)
+    for cell in range(cells):
+        score, total = 0.0, 0.0
+        for x in range(d_i):
+            if counts[cell, x] > 0:
+                score += lgamma(a_cell + counts[cell, x]) - base_cell
+                total += counts[cell, x]
+        if total > 0:
+            score += base_stage - lgamma(a_stage + total)
+        scores[cell] = score
+    return scores
+
+
+@outer
+def score_blocks(codes, weights, cards, target, candidates, ess, sets, out):
+    """Fill `out` with the log scores of the contexts over each set of candidates, one set after the other.
+
+    Parameters are those of :func:`score_sets`. O(number (n + d^(t + 1))).
+    """
+    index = np.empty(codes.shape[1], np.int64)
+    at = 0
+    for s in range(len(sets)):
+        scores = _score_cells(codes, weights, cards, target, candidates[sets[s]], ess, index)
+        out[at : at + len(scores)] = scores
+        at += len(scores)
 
 
 @outer
@@ -32,32 +76,12 @@ def score_sets(codes, weights, cards, target, candidates, ess, sets, orders, wid
     -----
     O(number (n + d^t (d + t!))).
     """
-    n, t, m, d_i = codes.shape[1], sets.shape[1], len(candidates), cards[target]
-    index = np.empty(n, np.int64)
+    t, m = sets.shape[1], len(candidates)
+    index = np.empty(codes.shape[1], np.int64)
     states = np.empty(t, np.int64)
     for s in range(len(sets)):
-        cells = 1
-        index[:] = 0
-        for a in range(t):
-            column = candidates[sets[s, a]]
-            d = cards[column]
-            cells *= d
-            for row in range(n):
-                index[row] = index[row] * d + codes[column, row]
-        counts = np.zeros((cells, d_i))
-        for row in range(n):
-            counts[index[row], codes[target, row]] += weights[row]
-        a_stage = ess / cells
-        a_cell = a_stage / d_i
-        base_stage, base_cell = lgamma(a_stage), lgamma(a_cell)
-        for cell in range(cells):
-            score, total = 0.0, 0.0
-            for x in range(d_i):
-                if counts[cell, x] > 0:
-                    score += lgamma(a_cell + counts[cell, x]) - base_cell
-                    total += counts[cell, x]
-            if total > 0:
-                score += base_stage - lgamma(a_stage + total)
+        scores = _score_cells(codes, weights, cards, target, candidates[sets[s]], ess, index)
+        for cell in range(len(scores)):
             rest = cell
             for a in range(t - 1, -1, -1):
                 d = cards[candidates[sets[s, a]]]
@@ -70,4 +94,4 @@ def score_sets(codes, weights, cards, target, candidates, ess, sets, orders, wid
                     at = at * m + sets[s, a]
                     if not (last_summed and q == t - 1):
                         at = at * width + states[a]
-                out[at] += score
+                out[at] += scores[cell]

@@ -13,6 +13,7 @@ is how it depends on the rest. The others keep two context variables and their m
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -21,16 +22,19 @@ from numpy.typing import NDArray
 
 from cslearn.candidates import triple_probabilities
 from cslearn.data import Table
-from cslearn.errors import LimitError
+from cslearn.errors import DataWarning, LimitError
 from cslearn.orders.subsets import memory_of_subsets
-from cslearn.priors import Prior
-from cslearn.scores import Scores
+from cslearn.priors import Prior, StagingKind
+from cslearn.scores import MOST_ORDERED, Scores, entries_of_tables
 from cslearn.stagings.every import cover_fits
 
 __all__ = ["deeper_scores", "fitting_number", "grown_candidates", "raised_bounds"]
 
-# Work on the subsets of one candidate set may take so many bytes, and a set may have so many members.
+# Work on the subsets of one candidate set may take so many bytes, its tables of contexts so many entries, or its
+# contexts so many splits where each stands once, and a set may have so many members.
 SUBSET_MEMORY = 1 << 26
+MOST_ENTRIES = 1 << 21
+MOST_SPLITS = 1 << 19
 MOST_CANDIDATES = 12
 # The largest bound that is tried where the data choose.
 MOST_RAISED = 4
@@ -42,40 +46,55 @@ ROUNDS = 5
 Sets = dict[str, tuple[str, ...]]
 
 
-def fitting_number(cards: tuple[int, ...], beta: int) -> int:
+def fitting_number(cards: tuple[int, ...], beta: int, stagings: StagingKind = "tree") -> int:
     """Return how many of the candidates with these cardinalities, best first, can be worked on at once."""
-    number = min(len(cards), MOST_CANDIDATES)
-    while number and memory_of_subsets(cards[:number], beta) > SUBSET_MEMORY:
-        number -= 1
+    number = 0
+    while number < min(len(cards), MOST_CANDIDATES) and _fits(cards[: number + 1], beta, stagings):
+        number += 1
     return number
+
+
+def _fits(cards: tuple[int, ...], beta: int, stagings: StagingKind) -> bool:
+    beta = min(beta, max(2, len(cards)))
+    if memory_of_subsets(cards, beta) > SUBSET_MEMORY:
+        return False
+    if beta <= 2:
+        return True
+    most = MOST_SPLITS if beta > MOST_ORDERED and stagings == "tree" else MOST_ENTRIES
+    return entries_of_tables(cards, beta, stagings) <= most and (stagings == "tree" or cover_fits(cards, beta))
 
 
 def check_fit(scores: Scores) -> None:
     """Raise an error if a candidate set is too large for its context bound."""
-    if scores.stagings == "all":
-        _check_covers(scores)
     for name, candidates, beta in zip(scores.table.variables, scores.candidates, scores.betas, strict=True):
         cards = tuple(sorted((int(scores.table.cards[c]) for c in candidates), reverse=True))
-        most = fitting_number(cards, beta)
-        if beta > 2 and len(cards) > most:
-            raise LimitError(
-                f"{name!r} has {len(cards)} candidates; with beta={beta} there can be {most}. Give alpha={most}, a"
-                " smaller beta, or candidates='auto', which selects them."
-            )
-
-
-def _check_covers(scores: Scores) -> None:
-    """Raise an error if there are too many stagings, beyond what trees draw, on a candidate set."""
-    for name, candidates, beta in zip(scores.table.variables, scores.candidates, scores.betas, strict=True):
-        cards = tuple(int(scores.table.cards[c]) for c in candidates)
-        if beta <= 2 or cover_fits(cards, beta):
+        most = fitting_number(cards, beta, scores.stagings)
+        if beta <= 2 or len(cards) == most:
             continue
-        largest = tuple(sorted(cards, reverse=True))
-        most = next(k for k in range(len(cards)) if not cover_fits(largest[: k + 1], beta))
+        if scores.stagings == "all" and most < fitting_number(cards, beta):
+            raise LimitError(
+                f"{name!r} has {len(cards)} candidates with cardinalities {cards}, which is too many for all stagings"
+                f" with beta={beta}. Give stagings='tree' for what a decision tree can draw, alpha={most} or a smaller"
+                " beta."
+            )
         raise LimitError(
-            f"{name!r} has {len(cards)} candidates with cardinalities {cards}, which is too many for all stagings with"
-            f" beta={beta}. Give stagings='tree' for what a decision tree can draw, alpha={most} or a smaller beta."
+            f"{name!r} has {len(cards)} candidates; with beta={beta} there can be {most}. Give alpha={most}, a"
+            " smaller beta, or candidates='auto', which selects them."
         )
+
+
+def _check_bounds(cards: Mapping[str, tuple[int, ...]], bounds: Mapping[str, int], stagings: StagingKind) -> None:
+    """Raise an error if fewer candidates can be worked on than a context may have variables."""
+    for name, bound in bounds.items():
+        number = fitting_number(cards[name], bound, stagings)
+        if number < min(bound, len(cards[name])) and bound > 2:
+            less = bound - 1
+            while less > 2 and fitting_number(cards[name], less, stagings) < less:
+                less -= 1
+            raise LimitError(
+                f"contexts of {bound} variables need more memory or time than there is: of the {len(cards[name])}"
+                f" candidates of {name!r} no more than {number} could be taken. Give beta={less}."
+            )
 
 
 def grown_candidates(
@@ -86,6 +105,7 @@ def grown_candidates(
     beta: int,
     ess: float,
     prior: str | Prior,
+    stagings: StagingKind = "tree",
     n_jobs: int | None = None,
     interventions: NDArray[np.bool_] | None = None,
 ) -> Sets:
@@ -98,18 +118,24 @@ def grown_candidates(
         Where candidates are chosen from.
     joined : ndarray, shape (p, p)
         The probability that two variables are joined by an edge, from a pass with two context variables.
-    beta, ess, prior, n_jobs, interventions
+    beta, ess, prior, stagings, n_jobs, interventions
         As in :class:`cslearn.scores.Scores`.
     """
     names = table.variables
-    common: dict[str, Any] = {"ess": ess, "prior": prior, "n_jobs": n_jobs, "interventions": interventions}
+    common: dict[str, Any] = {
+        "ess": ess,
+        "prior": prior,
+        "stagings": stagings,
+        "n_jobs": n_jobs,
+        "interventions": interventions,
+    }
     index = {name: i for i, name in enumerate(names)}
     cards = dict(zip(names, table.cards, strict=True))
     chances = {v: {w: float(joined[index[w], index[v]]) for w in allowed[v]} for v in names}
 
     def best(v: str) -> tuple[str, ...]:
         ranked = sorted((w for w in allowed[v] if cards[w] > 1), key=lambda w: -chances[v][w])
-        number = fitting_number(tuple(cards[w] for w in ranked), beta)
+        number = fitting_number(tuple(cards[w] for w in ranked), beta, stagings)
         return tuple(w for w in ranked[:number] if chances[v][w] > LEAST_PROBABILITY)
 
     sets = {v: best(v) for v in names}
@@ -122,7 +148,9 @@ def grown_candidates(
             for v in names:
                 base = sets[v][: MOST_CANDIDATES // 2]
                 rest = [w for w in allowed[v] if w not in tried[v] and cards[w] > 1]
-                number = fitting_number(tuple(cards[w] for w in (*base, *rest)), beta)
+                while base and rest and not _fits(tuple(cards[w] for w in (*base, rest[0])), beta, stagings):
+                    base = base[:-1]
+                number = fitting_number(tuple(cards[w] for w in (*base, *rest)), beta, stagings)
                 trial[v] = (*base, *rest[: max(number - len(base), 1)]) if rest else ()
                 tried[v].update(trial[v], () if rest else allowed[v])
             scores = Scores(table, beta=beta, candidates=trial, **common)
@@ -148,6 +176,13 @@ def grown_candidates(
             if grown[v][: MOST_CANDIDATES // 2] != sets[v][: MOST_CANDIDATES // 2]:
                 tried[v] = set(grown[v])
         sets = grown
+    else:
+        warnings.warn(
+            f"after {ROUNDS} rounds candidates for contexts of more than two variables would still have entered: those"
+            " of the last round are taken",
+            DataWarning,
+            stacklevel=2,
+        )
     return sets
 
 
@@ -160,6 +195,7 @@ def raised_bounds(
     chosen_from: Mapping[str, int],
     ess: float,
     prior: str | Prior,
+    stagings: StagingKind = "tree",
     n_jobs: int | None = None,
     interventions: NDArray[np.bool_] | None = None,
 ) -> dict[str, int]:
@@ -176,6 +212,7 @@ def raised_bounds(
             beta=bound,
             ess=ess,
             prior=prior,
+            stagings=stagings,
             candidates=candidates,
             chosen_from=chosen_from,
             n_jobs=n_jobs,
@@ -185,7 +222,7 @@ def raised_bounds(
         for v in open_for_more:
             if beta > 2 and len(set(sets[v]).intersection(before[v])) < beta:
                 continue
-            if beta > FIRST_RAISED and fitting_number(tuple(cards[w] for w in sets[v]), beta) < len(sets[v]):
+            if beta > FIRST_RAISED and fitting_number(tuple(cards[w] for w in sets[v]), beta, stagings) < len(sets[v]):
                 continue
             value = scores.local_order_score(v, before[v])
             if beta == 2 or value > evidence[v]:
@@ -236,6 +273,7 @@ def deeper_scores(
     common: dict[str, Any] = {
         "ess": scores.ess,
         "prior": scores.prior,
+        "stagings": scores.stagings,
         "n_jobs": scores.n_jobs,
         "interventions": scores.interventions,
     }
@@ -247,13 +285,15 @@ def deeper_scores(
     cards = dict(zip(names, table.cards, strict=True))
     open_sets = {v: own if v in wanted else () for v, own in allowed.items()}
     sizes = {v: tuple(sorted((cards[w] for w in own), reverse=True)) for v, own in open_sets.items()}
-    if all(fitting_number(sizes[v], most) == len(own) for v, own in open_sets.items()):
+    given_bounds = {v: bound for v, bound in wanted.items() if bound is not None}
+    _check_bounds(sizes, given_bounds, scores.stagings)
+    if all(fitting_number(sizes[v], most, scores.stagings) == len(own) for v, own in open_sets.items()):
         sets: Sets = open_sets
     else:
         # Halved, so that whoever is more probably joined than not comes first.
         joined = np.maximum(joined, triple_probabilities(scores, wanted) / 2)
         # More than three for some: only on the candidates for three, if these are few enough.
-        given = [FIRST_RAISED, *(bound for bound in wanted.values() if bound is not None)]
+        given = [FIRST_RAISED, *given_bounds.values()]
         sets = grown_candidates(table, open_sets, joined, beta=max(given) if of_some else most, **common)
     chosen_from = {v: len(own) for v, own in allowed.items()}
     open_bounds = [v for v, bound in wanted.items() if bound is None]
@@ -270,6 +310,6 @@ def deeper_scores(
             number = fitting_number(tuple(cards[w] for w in ranked), 2)
             least = LEAST_PROBABILITY if number < len(ranked) else -1.0
             sets[v] = tuple(w for w in ranked[:number] if joined[scores.index[w], i] > least)
-    found = Scores(table, beta=bounds, stagings=scores.stagings, candidates=sets, chosen_from=chosen_from, **common)
+    found = Scores(table, beta=bounds, candidates=sets, chosen_from=chosen_from, **common)
     check_fit(found)
     return found

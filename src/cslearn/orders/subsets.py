@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cslearn._numerics import n_threads
-from cslearn.scores import Scores
+from cslearn.scores import MOST_ORDERED, Scores
 from cslearn.stagings.every import AllWeights, binary_others, is_binary_three
 from cslearn.stagings.level import LevelWeights, full_split_weight, line_gain, root_weight
 
@@ -101,13 +101,16 @@ class _Work:
     @cached_property
     def arrays(self) -> tuple[Any, Floats, Floats]:
         """The shape, the scores of contexts and the constants of splits that reach the bound."""
-        shape, context_index, constant_index = _shape(self.cards, self.beta)
+        once = self.beta > MOST_ORDERED and not self.all_stagings
+        shape, context_index, (starts, index) = _shape(self.cards, self.beta, once)
+        if once:
+            flat_scores = self.scores.context_scores(self.i)
+            return shape, flat_scores[: len(shape.held)], np.add.reduceat(flat_scores[index], starts)
         stages, deepest = self.scores.stage_tables(self.i, np.arange(self.n))
         d = max(self.cards, default=1)
         flat = [np.broadcast_to(s, (self.n, d) * t).ravel() for t, s in enumerate(stages)]
         scores = np.concatenate([flat[t][index] for t, index in enumerate(context_index)])
         constants = np.zeros(0)
-        starts, index = constant_index
         if len(starts):
             assert deepest is not None
             constants = np.add.reduceat(np.ascontiguousarray(deepest).ravel()[index], starts)
@@ -233,8 +236,11 @@ def _table_size(shape: Any) -> int:
 
 
 @lru_cache(maxsize=64)
-def _shape(cards: tuple[int, ...], beta: int) -> tuple[Any, list[NDArray[np.int64]], tuple[Any, Any]]:
-    """Return the shape, and where the scores stand in the tables of :class:`cslearn.stagings.level.LevelWeights`."""
+def _shape(cards: tuple[int, ...], beta: int, once: bool) -> tuple[Any, list[NDArray[np.int64]], tuple[Any, Any]]:
+    """Return the shape, and where the scores stand in the tables of :class:`cslearn.stagings.level.LevelWeights`.
+
+    Or, if each context stands `once`, in the flat array of :class:`cslearn.stagings.deep.Layout`.
+    """
     from cslearn._kernels.subsets import Shape
 
     n, d = len(cards), max(cards, default=1)
@@ -261,6 +267,10 @@ def _shape(cards: tuple[int, ...], beta: int) -> tuple[Any, list[NDArray[np.int6
         context_index.append(np.array(index, dtype=np.int64))
     offset = np.concatenate([[0], np.cumsum([1 << (n - t) for t in depth])])[:-1].astype(np.int64)
 
+    deepest: dict[tuple[tuple[int, int], ...], int] = {}
+    for variables in combinations(range(n), beta) if once else ():
+        for states in product(*(range(cards[k]) for k in variables)):
+            deepest[tuple(zip(variables, states, strict=True))] = len(number) + len(deepest)
     child: list[int] = []
     constants: list[int] = []
     constant_starts: list[int] = []
@@ -280,6 +290,10 @@ def _shape(cards: tuple[int, ...], beta: int) -> tuple[Any, list[NDArray[np.int6
                 constant_starts.append(len(constants))
                 if taken.intersection(members):
                     constants.append(0)
+                    continue
+                if once:
+                    outcomes = product(*(range(cards[k]) for k in members))
+                    constants += [deepest[tuple(sorted((*pairs, *zip(members, x, strict=True))))] for x in outcomes]
                     continue
                 # The last member's states are summed over already.
                 for states in product(*(range(cards[k]) for k in members[:-1])):

@@ -97,6 +97,19 @@ def test_a_broken_link_is_noticed():
     assert broken_links("[this](README.md#top), [that](nowhere.md)", ROOT) == ["nowhere.md"]
 
 
+def unlisted(text, pages):
+    """Pages below `docs` that a text in it has no link to."""
+    links = {link.partition("#")[0] for link in re.findall(r"\]\(([^)\s]+)\)", text)}
+    return [page for page in pages if page not in links]
+
+
+def test_the_index_lists_every_page():
+    index = ROOT / "docs/index.md"
+    pages = [path.relative_to(index.parent).as_posix() for path in index.parent.rglob("*.md") if path != index]
+    assert unlisted(index.read_text(encoding="utf-8"), pages) == []
+    assert unlisted("[one](a.md#part)", ["a.md", "b.md"]) == ["b.md"]
+
+
 # ---------------------------------------------------------------- commands and options that the pages name
 def options_of(command):
     names = [name for parameter in COMMANDS[command].params for name in parameter.opts]

@@ -50,16 +50,17 @@ html_css_files = ["site.css"]
 html_extra_path = ["extra"]
 html_copy_source = False
 html_show_sphinx = False
+html_show_copyright = False
 html_show_search_summary = False  # it fetches pages, which browsers refuse for files
 pygments_style = "default"
 
 # The way through the pages: under each title, in this order. A page that is missing here makes the build fail.
 NAVIGATION = {
-    "Start": ["/README", "tutorial", "method", "concepts"],
+    "Start": ["Overview </README>", "tutorial", "method", "concepts"],
     "Notebooks": ["/notebooks/chickenpox", "/notebooks/alarm", "/notebooks/mushroom"],
     "How to": ["data", "command-line", "graphs", "uncertainty", "pictures", "report", "using", "exchange", "metrics"],
     "Background": ["mathematics", "peers", "limits", "faq"],
-    "Reference": ["api/index"],
+    "Reference": ["All functions and classes <api/index>"],
     "Measured": ["reproduction/*", "benchmarks/*"],
     "Project": ["/ARCHITECTURE", "/CONTRIBUTING", "/CHANGELOG", "/integrations/benchpress/README"],
 }

@@ -131,7 +131,9 @@ def _open_array(array: NDArray[Any], array_names: Sequence[str] | None) -> Sourc
         )
     width = array.shape[1]
     if not width:  # in the words that scikit-learn's checks of estimators look for
-        raise InputError(f"The array has 0 feature(s) (shape={array.shape}) while a minimum of 1 is required.")
+        raise InputError(
+            f"The array has no column: 0 feature(s) (shape={array.shape}) while a minimum of 1 is required."
+        )
     texts = [f"X{j + 1}" for j in range(width)] if array_names is None else [str(name) for name in array_names]
     if len(texts) != width:
         raise InputError(f"variables= has {len(texts)} names, but the array has {width} columns. Name all of them.")

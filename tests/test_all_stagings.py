@@ -16,10 +16,11 @@ from cslearn import CStree, CStreeLearner
 from cslearn.cli.app import app
 from cslearn.data import Table
 from cslearn.errors import InputError, LimitError
+from cslearn.estimators.deep import check_fit
 from cslearn.orders import ExactOrders, SubsetScores
 from cslearn.scores import Scores
 from cslearn.stagings import Context, Staging, count
-from cslearn.stagings.every import BinaryWeights, CoverWeights, all_weights, log_sum_of_binary_others
+from cslearn.stagings.every import BinaryWeights, CoverWeights, all_weights, cover_fits, log_sum_of_binary_others
 from problems import random_table, rows_of
 
 # Binary levels have a closed form; from four variables on with the second family, and with splits outside of a triple.
@@ -264,7 +265,32 @@ def test_what_cannot_be_done_says_what_to_choose_instead():
         CStreeLearner(stagings="some").fit(ring(50))
     wide = random_table([3] * 7, 60, np.random.default_rng(8))
     with pytest.raises(LimitError, match=r"'v0' has 6 candidates .* Give stagings='tree' .*, alpha=3 or"):
-        CStreeLearner(beta=3, stagings="all", prior="sparse", random_state=0).fit(wide)
+        check_fit(Scores(wide, beta=3, stagings="all", prior="sparse"))
+
+
+@pytest.mark.parametrize("cards", [[3] * 6, [2, 3, 2, 4, 3], [2, 2, 3, 2, 2, 2, 2, 2]])
+def test_candidates_are_chosen_where_all_stagings_are_too_many(cards):
+    """Whatever the order of the columns; the prior counts the others, without their stagings."""
+    data = random_table(cards, 100, np.random.default_rng(8))
+    learner = CStreeLearner(beta=3, stagings="all", prior="sparse", random_state=0).fit(data)
+    sizes = dict(zip(data.variables, data.cards, strict=True))
+    fitting = [cover_fits([sizes[w] for w in own], 3) for own in learner.candidates_.sets.values()]
+    assert all(fitting)
+    assert max(learner.betas_.values()) == 3
+
+
+def test_levels_of_chosen_candidates_are_normalised_without_the_stagings_of_the_others():
+    table = random_table([2, 2, 3, 2], 30, np.random.default_rng(9))
+    for prior in ("uniform", "sparse"):
+        common = {"beta": 3, "prior": prior, "chosen_from": {"v3": 15}}
+        everything, trees = Scores(table, stagings="all", **common), Scores(table, **common)
+        cards = np.array([2, 2, 3])
+        share = everything.prior.log_normaliser(cards, 3, "all") - everything.prior.log_normaliser(cards, 3)
+        found = everything.log_normaliser(3, cards)
+        assert isclose(found, trees.log_normaliser(3, cards) + share, rel_tol=1e-12)
+        # Many more stagings of 15 than of three candidates.
+        assert found > everything.prior.log_normaliser(cards, 3, "all") + (5 if prior == "uniform" else 0.1)
+        assert isclose(SubsetScores(everything).local[3][7], everything.local_order_score("v3", ["v0", "v1", "v2"]))
 
 
 def test_the_command_line_takes_all_stagings(tmp_path, monkeypatch):

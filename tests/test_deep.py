@@ -13,7 +13,7 @@ import naive
 from cslearn import CStree, CStreeLearner
 from cslearn.data import as_table
 from cslearn.datasets import load_alarm, true_edges
-from cslearn.errors import InputError, LimitError
+from cslearn.errors import DataWarning, InputError, LimitError
 from cslearn.estimators.deep import check_fit, fitting_number, grown_candidates, raised_bounds
 from cslearn.metrics import cpdag, shd
 from cslearn.orders import SubsetScores
@@ -241,6 +241,34 @@ def test_the_tables_hold_the_bdeu_family_scores_of_all_parent_sets(beta):
                 whole = sum(deepest[(*place, parents[-1])] for place in at)
             expected = naive.bdeu_family(rows, weights, table.cards, 5, parents, 2.0)
             assert isclose(float(whole), expected, rel_tol=1e-9)
+
+
+def test_the_candidates_that_were_used_are_told(tmp_path):
+    truth = three_parents(n_others=12)
+    data = truth.sample_table(600, random_state=1)
+    last = truth.order[-1]
+    chosen = CStreeLearner(beta={last: np.int64(3)}, n_iter=200, n_chains=1, random_state=0).fit(data)
+    used = chosen.posterior_.scores.candidates
+    names = data.variables
+    assert chosen.candidates_.sets == {v: tuple(names[c] for c in own) for v, own in zip(names, used, strict=True)}
+    assert max(chosen.candidates_.sizes().values()) <= 12
+    assert "keep fewer candidates, at most" in chosen.candidates_.describe()
+    # Beside the bound that was asked for the file has what became of it.
+    chosen.cstree_.save(tmp_path / "model.json")
+    learning = CStree.load(tmp_path / "model.json").learning
+    assert learning["settings"]["beta"] == learning["betas"] == {last: 3}
+    with pytest.warns(
+        DataWarning, match="of 16 variables keep fewer candidates, at most .*; learner.candidates_ holds"
+    ):
+        CStreeLearner(beta=3, candidates="all", n_iter=200, n_chains=1, random_state=0).fit(data)
+
+
+def test_growth_that_does_not_end_is_told(monkeypatch):
+    data = three_parents(n_others=16).sample_table(3000, random_state=3)
+    allowed = {v: tuple(w for w in data.variables if w != v) for v in data.variables}
+    monkeypatch.setattr("cslearn.estimators.deep.ROUNDS", 1)
+    with pytest.warns(DataWarning, match="after 1 rounds candidates .* would still have entered"):
+        grown_candidates(data, allowed, np.zeros((data.p, data.p)), beta=3, ess=1.0, prior="tree")
 
 
 def test_bounds_that_are_too_large_say_which_is_not():

@@ -15,12 +15,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cslearn.candidates import triple_probabilities
+from cslearn.candidates import CandidateSets, triple_probabilities
 from cslearn.data import Table
 from cslearn.errors import DataWarning, LimitError
 from cslearn.orders.subsets import memory_of_subsets
@@ -28,7 +29,7 @@ from cslearn.priors import Prior, StagingKind
 from cslearn.scores import MOST_ORDERED, Scores, entries_of_tables
 from cslearn.stagings.every import cover_fits
 
-__all__ = ["deeper_scores", "fitting_number", "grown_candidates", "raised_bounds"]
+__all__ = ["deeper_scores", "fitting_number", "grown_candidates", "raised_bounds", "used_candidates"]
 
 # Work on the subsets of one candidate set may take so many bytes, its tables of contexts so many entries, or its
 # contexts so many splits where each stands once, and a set may have so many members.
@@ -313,3 +314,29 @@ def deeper_scores(
     found = Scores(table, beta=bounds, candidates=sets, chosen_from=chosen_from, **common)
     check_fit(found)
     return found
+
+
+def used_candidates(first: CandidateSets, scores: Scores, *, wanted: bool) -> CandidateSets:
+    """Return the candidate sets that scores beyond two context variables have, with a note if they are smaller.
+
+    Parameters
+    ----------
+    first : CandidateSets
+        Those of the pass with two.
+    scores : Scores
+    wanted : bool
+        Whether these sets were asked for: then a warning says that they have become smaller.
+    """
+    names, cards = scores.table.variables, dict(zip(scores.table.variables, scores.table.cards, strict=True))
+    sets = {v: tuple(names[c] for c in own) for v, own in zip(names, scores.candidates, strict=True)}
+    fewer = [v for v in names if len(sets[v]) < sum(cards[w] > 1 for w in first.sets[v])]
+    if not fewer:
+        return first
+    most = max(len(sets[v]) for v in fewer)
+    note = (
+        f"for contexts of more than two variables {len(fewer)} of {len(names)} variables keep fewer candidates, at most"
+        f" {most}: those that a pass with two, and full splits on three, make probable"
+    )
+    if wanted:
+        warnings.warn(f"{note}; learner.candidates_ holds them", DataWarning, stacklevel=4)
+    return replace(first, sets=sets, notes=(*first.notes, note))

@@ -23,7 +23,7 @@ from cslearn.cstree import CStree
 from cslearn.data import Table, as_table
 from cslearn.errors import ConvergenceWarning, DataWarning, InputError
 from cslearn.estimators.averaging import averaged_parameters
-from cslearn.estimators.deep import deeper_scores
+from cslearn.estimators.deep import deeper_scores, used_candidates
 from cslearn.estimators.evidence import relation_table
 from cslearn.estimators.identity import search_settings
 from cslearn.estimators.incomplete import fit_incomplete
@@ -67,7 +67,8 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
     """Learn a CStree from categorical data.
 
     Candidate context variables are selected (or all are taken), orders of the variables are sampled from their
-    posterior, the most probable staging for the best order is found exactly, and its parameters are estimated.
+    posterior, the most probable staging for the best order is found (exactly, up to three context variables), and its
+    parameters are estimated.
 
     Parameters
     ----------
@@ -148,6 +149,8 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
     order_ : tuple of str
         The best order met, which is that of ``cstree_``.
     candidates_ : CandidateSets
+        The candidate sets that were used; beyond two context variables they may be smaller than those selected first,
+        which a note in them says.
     prior_ : Prior
         The prior over stagings, chosen by the data if it is adaptive.
     ess_ : float
@@ -373,6 +376,8 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
                 order = posterior.order_names(posterior.best.best_order)
                 deep = deeper_scores(scores, joined, order, beta=bounds.get(None, bounds))
                 if deep is not scores:
+                    wanted = not isinstance(self.candidates, str) or self.candidates == "all"
+                    self.candidates_ = used_candidates(self.candidates_, deep, wanted=wanted)
                     # What the data choose was chosen for two context variables.
                     chosen = adapted_ess(deep, order) if self.ess == "auto" else deep.ess
                     scores = deep if chosen == deep.ess else deep.with_ess(chosen)
@@ -523,7 +528,7 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
             "rows": table.n,
             "weight": None if table.weights is None else table.total_weight,
             "settings": {
-                "beta": dict(self.beta) if isinstance(self.beta, Mapping) else self.beta,
+                "beta": _plain(self.beta),
                 "stagings": self.stagings,
                 "candidates": self.candidates_.method,
                 "alpha": None if self.alpha is None else int(self.alpha),
@@ -537,6 +542,7 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
                 "seed": int(self.random_state) if isinstance(self.random_state, int | np.integer) else None,
             },
             "prior": {"name": self.prior_.name, **asdict(self.prior_)},
+            "betas": {v: bound for v, bound in self.betas_.items() if bound > 2} or None,
             "log_score": self.log_score_,
             "log_order_score": self.log_order_score_,
             "interrupted": self.interrupted_,
@@ -621,6 +627,13 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
                 ConvergenceWarning,
                 stacklevel=3,
             )
+
+
+def _plain(bound: Any) -> Any:
+    """Return a context bound, or a mapping of them, as a file can hold it."""
+    if isinstance(bound, Mapping):
+        return {v: _plain(of_one) for v, of_one in bound.items()}
+    return bound if isinstance(bound, str) else int(bound)
 
 
 def _check_size(table: Table) -> None:

@@ -839,6 +839,9 @@
       if (value === null || value === undefined) continue;
       add(SETTINGS[key] || key, key === "knowledge" ? knowledgeText(value) : typeof value === "object" ? JSON.stringify(value) : value);
     }
+    if (learning.betas) {
+      add("Context bounds beyond two", Object.entries(learning.betas).map(([variable, bound]) => `${variable} ${bound}`).join(", "));
+    }
     if (learning.seconds) {
       add("Seconds", Object.entries(learning.seconds).map(([phase, seconds]) => `${phase} ${number(seconds, 2)}`).join(", "));
     }

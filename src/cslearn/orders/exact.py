@@ -196,8 +196,13 @@ class ExactOrders:
 
     def log_score(self, order: NDArray[np.integer]) -> float:
         """Return the log of ``P(data, order)``."""
-        total = -lgamma(self.p + 1)
+        return float(self.log_scores(np.asarray(order)[None])[0])
+
+    def log_scores(self, orders: NDArray[np.integer]) -> Floats:
+        """Return the log of ``P(data, order)`` for each of some orders, shape (orders, p)."""
+        positions = np.argsort(orders, axis=1)
+        total = np.full(len(orders), -lgamma(self.p + 1))
         for i, candidates in enumerate(self.subsets.scores.candidates):
-            before = set(order[: int(np.flatnonzero(order == i)[0])].tolist())
-            total += float(self.subsets.local[i][sum(1 << k for k, c in enumerate(candidates) if int(c) in before)])
+            before = positions[:, candidates] < positions[:, [i]]
+            total += self.subsets.local[i][before @ (1 << np.arange(len(candidates)))]
         return total

@@ -105,7 +105,7 @@ class CStreePosterior(OrderPosterior):
     ) -> CStreePosterior:
         """Return the posterior of an exact search, with independent draws of orders."""
         orders = exact.draw(EXACT_DRAWS, as_generator(random_state))
-        log_scores = np.array([exact.log_score(order) for order in orders])
+        log_scores = exact.log_scores(orders)
         best_order, best = exact.best_order()
         chain = Chain(orders, log_scores, log_scores, best_order, best, len(orders), float(log_scores[0]))
         scores = exact.subsets.scores

@@ -270,6 +270,12 @@ def print_estimate(cost: Cost) -> None:
         )
     _say(console, f"memory                {max(cost.memory_bytes / 2**20, 1):,.0f} MB")
     _say(console, f"all together          {_duration(cost.seconds)}; {cost.dominated_by} takes most of it")
+    if cost.first_pass:
+        _say(
+            console,
+            "This is the pass with two context variables. A larger bound looks at candidates and orders once more after"
+            " it, which is not estimated and may take several times as long.",
+        )
 
 
 def _duration(seconds: float) -> str:

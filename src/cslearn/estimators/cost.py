@@ -42,7 +42,10 @@ SMALL = 1 << 20
 
 @dataclass(frozen=True)
 class Cost:
-    """The time and memory that a fit will take; at most that, if `up_to`, as chains that agree end earlier."""
+    """The time and memory that a fit will take; at most that, if `up_to`, as chains that agree end earlier.
+
+    If `first_pass` it is that of the pass with two context variables alone, which a larger bound begins with.
+    """
 
     rows: int
     largest_card: int
@@ -54,6 +57,7 @@ class Cost:
     memory_bytes: float
     up_to: bool = False
     exact_seconds: float | None = None
+    first_pass: bool = False
 
     @property
     def exact(self) -> bool:
@@ -100,6 +104,7 @@ class Cost:
             },
             "memory_bytes": self.memory_bytes,
             "dominated_by": self.dominated_by,
+            "covers": "the pass with two context variables" if self.first_pass else "the whole fit",
         }
 
 
@@ -121,7 +126,8 @@ def estimate_cost(
     A fit of a few of the variables is timed, and scaled by the number of pairs of candidates (scoring contexts) and by
     the number of candidates that a move looks at (sampling orders). Candidates of ``"pc"``, ``"grasp"`` and a screen
     are really selected, as there is no other way to know how many there will be. The memory is that of all arrays, as
-    `max_memory` counts them and those that judge the chains besides; Python itself and its packages come on top.
+    `max_memory` counts them and those that judge the chains besides; Python itself and its packages come on top. Beyond
+    two context variables only the first pass, with two, is estimated, and the estimate says so.
 
     Examples
     --------
@@ -179,6 +185,7 @@ def estimate_cost(
         memory,
         up_to,
         seconds * _exact_work(of_all) / _exact_work(scores) if exact else None,
+        beta == "auto" or beta > 2,
     )
 
 

@@ -229,8 +229,8 @@ def main(arguments: list[str] | None = None) -> None:
     text = (
         f"{(__doc__ or '').strip()}\n\n## The exact search\n\n"
         f"Binary variables, n = 1,000, all variables as candidates, two context variables; model {FRESH_SEED}, from"
-        " rows to model. The fit tells the probabilities of precedence already, so these take no time after it; those of"
-        " edges are computed when they are asked for. Memory is the peak of the process, kernels and libraries"
+        " rows to model. The fit tells the probabilities of precedence already, so these take no time after it; those"
+        " of edges are computed when they are asked for. Memory is the peak of the process, kernels and libraries"
         " included, beside its peak before the fit.\n\n"
         + table(
             ["p", "CPU s", "wall s", "then edges, wall s", "then precedence, wall s", "peak MB", "MB before"],
@@ -247,9 +247,9 @@ def main(arguments: list[str] | None = None) -> None:
         + "\n\n## Are edges there as often as they should be?\n\n"
         f"{sizes.models} models each, seeds {FRESH_SEED:,} to {last:,}. *Models from the prior*: 8 variables, 300 rows,"
         " the search assumes the prior that they are drawn from. *Random models*: 10 variables, 1,000 rows, stagings"
-        " equally probable, which is not what the default prior assumes. Of the pairs in each tenth: their mean probability,"
-        " and the share of directed edges that are in the true model, with two standard errors if the probabilities were"
-        " right.\n\n"
+        " equally probable, which is not what the default prior assumes. Of the pairs in each tenth: their mean"
+        " probability, and the share of directed edges that are in the true model, with two standard errors if the"
+        " probabilities were right.\n\n"
         "![Share of edges in the true models against their probability](posterior.png)\n\n"
         + table(["probability", *(head for name in curves for head in (f"{name}: mean", "share"))], rows)
         + "\n\n"

@@ -50,10 +50,12 @@ def stagings_by_subsets(cards, beta):
                 yield list(chosen)
 
 
-def stagings(cards, beta, candidates=None):
-    """Every staging: cover the first uncovered outcome in every possible way, then the next."""
+def stagings(cards, beta, candidates=None, allowed=None):
+    """Every staging (of allowed contexts): cover the first uncovered outcome in every possible way, then the next."""
     cells = {
-        frozenset(c.items()): {o for o in outcomes(cards) if agrees(o, c)} for c in contexts(cards, beta, candidates)
+        frozenset(c.items()): {o for o in outcomes(cards) if agrees(o, c)}
+        for c in contexts(cards, beta, candidates)
+        if allowed is None or frozenset(c.items()) in allowed
     }
 
     def extend(uncovered, chosen):
@@ -157,8 +159,8 @@ def log_joint_terms(rows, weights, cards, target, level, beta, ess, prior, kind=
     ]
 
 
-def local_order_score(rows, weights, cards, target, level, beta, ess, prior):
-    return log_sum(v for v, _ in log_joint_terms(rows, weights, cards, target, level, beta, ess, prior))
+def local_order_score(rows, weights, cards, target, level, beta, ess, prior, kind="tree"):
+    return log_sum(v for v, _ in log_joint_terms(rows, weights, cards, target, level, beta, ess, prior, kind))
 
 
 def best_triple_scores(rows, weights, cards, target, ess):
@@ -190,9 +192,7 @@ def gain_of_one_more(rows, weights, cards, target, parents, variable, ess):
     if not parents:
         return sum(z({variable: y}) for y in range(cards[variable])) - z({})
     states = [(k, x) for k in parents for x in range(cards[k])]
-    split = max(
-        sum(z({k: x, variable: y}) for y in range(cards[variable])) - below(k, x, parents) for k, x in states
-    )
+    split = max(sum(z({k: x, variable: y}) for y in range(cards[variable])) - below(k, x, parents) for k, x in states)
     before = max(sum(below(k, x, parents) for x in range(cards[k])) for k in parents)
     return max(split, sum(below(variable, y, parents) for y in range(cards[variable])) - before)
 

@@ -6,6 +6,7 @@ from itertools import permutations
 from math import exp, inf, isclose, log, prod
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,9 +19,19 @@ from cslearn.data import Table
 from cslearn.errors import InputError, LimitError
 from cslearn.estimators.deep import check_fit
 from cslearn.orders import ExactOrders, SubsetScores
+from cslearn.posterior import CStreePosterior
 from cslearn.scores import Scores
 from cslearn.stagings import Context, Staging, count
-from cslearn.stagings.every import BinaryWeights, CoverWeights, all_weights, cover_fits, log_sum_of_binary_others
+from cslearn.stagings.deep import DeepWeights
+from cslearn.stagings.every import (
+    BinaryWeights,
+    CoverWeights,
+    all_weights,
+    cover_fits,
+    log_sum_of_binary_others,
+    tree_weights,
+)
+from cslearn.stagings.level import inclusion_exclusion
 from problems import random_table, rows_of
 
 # Binary levels have a closed form; from four variables on with the second family, and with splits outside of a triple.
@@ -117,6 +128,44 @@ def test_draws_have_the_right_frequencies(cards, beta):
     assert chisquare(np.roll(observed, 1), n * share / share.sum()).pvalue < 1e-3
 
 
+@pytest.mark.parametrize(("cards", "zeros"), [((2,) * 4, 0.4), ((2, 3, 2, 2), 0.5)])
+@pytest.mark.parametrize("kind", ["all", "tree", "deep"])
+def test_four_context_variables_with_many_zeros_equal_enumeration(cards, zeros, kind):
+    """Most contexts have weight zero, so that the stagings that are left can be listed."""
+    rng = np.random.default_rng(12)
+    m, d = len(cards), max(cards)
+    tables = [np.full((m, d) * t, 1e6) for t in range(5)]
+    weights = {}
+    for context in naive.contexts(cards, 4):
+        value = -inf if rng.random() < zeros else rng.normal()
+        weights[key(context)] = value
+        for variables in permutations(context):
+            tables[len(context)][tuple(n for v in variables for n in (v, context[v]))] = value
+    listed = naive.stagings(cards, 4, allowed={c for c, value in weights.items() if value > -inf})
+    values = [(sum(weights[key(c)] for c in s), s) for s in listed if kind == "all" or naive.is_tree(s)]
+    assert len(values) > 40 and max(len(c) for _, s in values for c in s) == 4
+    if kind == "deep":
+        flat = [weights[key(c)] for c in naive.contexts(cards, 4)]
+        level = DeepWeights(np.array(cards), np.array(flat), inclusion_exclusion(4))
+    else:
+        level = (all_weights if kind == "all" else tree_weights)(np.array(cards), tables)
+    total = naive.log_sum(v for v, _ in values)
+    assert isclose(level.log_sum(), total, rel_tol=1e-9)
+    best, contexts = level.maximum()
+    assert isclose(best, max(v for v, _ in values), rel_tol=1e-9)
+    assert isclose(sum(weights[frozenset(c)] for c in contexts), best, rel_tol=1e-9)
+    chances = {naive.as_key(s): exp(v - total) for v, s in values}
+    n = 4000
+    drawn = Counter(naive.as_key(map(dict, level.draw(rng))) for _ in range(n))
+    assert set(drawn) <= set(chances)
+    expected, seen = np.array(list(chances.values())), np.array([drawn[s] for s in chances])
+    often = expected * n >= 5
+    share = np.append(expected[often], expected[~often].sum())
+    observed = np.append(seen[often], seen[~often].sum())
+    assert chisquare(observed, n * share / share.sum()).pvalue > 1e-3
+    assert chisquare(np.roll(observed, 1), n * share / share.sum()).pvalue < 1e-3
+
+
 def test_both_ways_agree_on_binary_levels():
     rng = np.random.default_rng(4)
     tables = [np.zeros((6, 2) * t) for t in range(4)]
@@ -207,6 +256,25 @@ def test_the_exact_search_sums_over_all_orders_and_stagings(cards, prior):
     assert isclose(exact.log_evidence, naive.log_sum(log_scores), rel_tol=1e-10)
     of_trees = ExactOrders(SubsetScores(Scores(table, beta=3, prior=prior)))
     assert not isclose(of_trees.log_evidence, naive.log_sum(log_scores), rel_tol=1e-6)
+
+
+@pytest.mark.parametrize(("cards", "prior"), [([2, 2, 2, 2], "uniform"), ([2, 3, 2, 2], "sparse")])
+def test_averaged_predictions_are_ratios_of_evidences(cards, prior):
+    """The probability of a row, averaged over all orders and stagings, is what it adds to the evidence."""
+    table = random_table(cards, 30, np.random.default_rng(10))
+    rows = [[0, 0, 0, 0], [1, 1, 0, 1], [0, 1, 1, 0]]
+
+    def posterior(data, kind="all"):
+        return CStreePosterior.of_exact(ExactOrders(SubsetScores(Scores(data, beta=3, prior=prior, stagings=kind))), 0)
+
+    def with_row(row):
+        return Table(np.vstack([table.codes, row]), table.variables, table.states)
+
+    whole = posterior(table)
+    expected = [posterior(with_row(row)).log_evidence - whole.log_evidence for row in rows]
+    found = whole.log_prob(pd.DataFrame(rows, columns=table.variables))
+    np.testing.assert_allclose(found, expected, atol=1e-8)
+    assert np.abs(posterior(table, "tree").log_prob(pd.DataFrame(rows, columns=table.variables)) - found).max() > 1e-6
 
 
 # ---------------------------------------------------------------- learning

@@ -39,7 +39,7 @@ def test_scores_by_subsets_equal_those_from_scratch(table, beta, prior, data):
 class Enumerated:
     """Everything that the exact search finds, by going through all orders and all stagings."""
 
-    def __init__(self, table, prior, beta, candidates, before, ess=1.0):
+    def __init__(self, table, prior, beta, candidates, before, ess=1.0, kind="tree"):
         rows, weights = rows_of(table)
         p = table.p
         terms = {}
@@ -53,7 +53,7 @@ class Enumerated:
                 level = frozenset(order[:t]) & candidates[i]
                 if (i, level) not in terms:
                     terms[i, level] = naive.log_joint_terms(
-                        rows, weights, table.cards, i, sorted(level), beta, ess, prior
+                        rows, weights, table.cards, i, sorted(level), beta, ess, prior, kind
                     )
                 total = naive.log_sum(value for value, _ in terms[i, level])
                 score += total
@@ -75,28 +75,35 @@ CASES = [
     ([2, 3, 2, 2], 2, "all", []),
     ([3, 2, 2, 2], 2, "some", [(0, 3), (1, 3)]),
     ([2, 2, 2, 2], 3, "all", []),
+    ([2, 3, 2, 2], 3, "all", [(0, 2)]),
     ([2, 2, 2, 2, 2], 2, "some", [(4, 0)]),
     ([2, 1, 3], 1, "all", []),
 ]
 
 
-def problem(cards, beta, known, before, prior, seed=0):
+def problem(cards, beta, known, before, prior, seed=0, kind="tree"):
     table = random_table(cards, 40, np.random.default_rng(seed))
     p = table.p
     sets = [{j for j in range(p) if j != i and (known == "all" or (i + j) % 3)} for i in range(p)]
     names = table.variables
-    scores = Scores(table, beta=beta, prior=prior, candidates={names[i]: [names[j] for j in sets[i]] for i in range(p)})
+    candidates = {names[i]: [names[j] for j in sets[i]] for i in range(p)}
+    scores = Scores(table, beta=beta, prior=prior, stagings=kind, candidates=candidates)
     matrix = np.zeros((p, p), dtype=bool)
     for a, b in before:
         matrix[a, b] = True
     return table, sets, ExactOrders(SubsetScores(scores), matrix), scores
 
 
-@pytest.mark.parametrize("prior", PRIORS)
-@pytest.mark.parametrize(("cards", "beta", "known", "before"), CASES)
-def test_the_exact_search_equals_complete_enumeration(cards, beta, known, before, prior):
-    table, sets, exact, scores = problem(cards, beta, known, before, prior)
-    truth = Enumerated(table, prior, beta, sets, before)
+@pytest.mark.parametrize(
+    ("cards", "beta", "known", "before", "prior", "kind"),
+    [
+        *((*case, prior, "tree") for case in CASES for prior in PRIORS),
+        *((*case, prior, "all") for case in CASES if case[1] > 2 for prior in ("uniform", "sparse")),
+    ],
+)
+def test_the_exact_search_equals_complete_enumeration(cards, beta, known, before, prior, kind):
+    table, sets, exact, scores = problem(cards, beta, known, before, prior, kind=kind)
+    truth = Enumerated(table, prior, beta, sets, before, kind=kind)
     assert isclose(exact.log_evidence, truth.log_evidence, rel_tol=1e-10)
     order, log_score = exact.best_order()
     assert isclose(log_score, max(truth.log_scores), rel_tol=1e-10)
@@ -116,10 +123,12 @@ def test_the_comparison_with_enumeration_can_fail():
     assert abs(exact.context_probabilities - other.contexts).max() > 1e-4
 
 
-@pytest.mark.parametrize("prior", ["tree", "uniform"])
-def test_draws_of_orders_have_their_probabilities(prior):
-    table, sets, exact, _ = problem([2, 3, 2, 2], 2, "all", [(1, 3)], prior)
-    truth = Enumerated(table, prior, 2, sets, [(1, 3)])
+@pytest.mark.parametrize(
+    ("prior", "beta", "kind"), [("tree", 2, "tree"), ("uniform", 2, "tree"), ("tree", 3, "tree"), ("sparse", 3, "all")]
+)
+def test_draws_of_orders_have_their_probabilities(prior, beta, kind):
+    table, sets, exact, _ = problem([2, 3, 2, 2], beta, "all", [(1, 3)], prior, kind=kind)
+    truth = Enumerated(table, prior, beta, sets, [(1, 3)], kind=kind)
     n = 20_000
     drawn = Counter(map(tuple, exact.draw(n, np.random.default_rng(0)).tolist()))
     assert set(drawn) <= set(truth.orders)

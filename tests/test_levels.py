@@ -105,9 +105,10 @@ def check_sum_and_maximum(cards, beta, prior, seed, scale, zeros, deep):
         assert isclose(value, best, rel_tol=1e-9, abs_tol=1e-9)
 
 
-@pytest.mark.parametrize("deep", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("deep", [False, True])
 @pytest.mark.parametrize("zeros", [0.0, 0.3])
-@pytest.mark.parametrize("prior", ["uniform", pytest.param("tree", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("prior", ["uniform", "tree"])
 def test_four_context_variables_equal_enumeration(prior, zeros, deep):
     assert len(weighted_trees((2, 2, 2, 2), 4, prior)) == 61_712
     check_sum_and_maximum([2, 2, 2, 2], 4, prior, 3, 2.0, zeros, deep)

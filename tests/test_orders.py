@@ -34,7 +34,7 @@ def names(table, order):
     return [table.variables[i] for i in order]
 
 
-def enumerated_posterior(table, prior, before, beta=2):
+def enumerated_posterior(table, prior, before, beta=2, kind="tree"):
     """The exact posterior over the allowed orders, from the naive list of all stagings."""
     rows, weights = rows_of(table)
     local = {}
@@ -42,7 +42,8 @@ def enumerated_posterior(table, prior, before, beta=2):
     def score(target, level):
         key = (target, frozenset(level))
         if key not in local:
-            local[key] = naive.local_order_score(rows, weights, table.cards, target, sorted(level), beta, 1.0, prior)
+            common = (rows, weights, table.cards, target, sorted(level), beta, 1.0, prior)
+            local[key] = naive.local_order_score(*common, kind)
         return local[key]
 
     logs = {
@@ -101,6 +102,57 @@ def test_one_move_leaves_the_exact_order_posterior_invariant(prior, known, cards
     flow = chances[:, None] * matrix
     assert np.abs(flow - flow.T).max() < 1e-12
     assert (np.linalg.matrix_power(matrix + np.eye(len(orders)), len(orders)) > 0).all()
+
+
+@njit
+def looked_up_log_weights(problem, state, v, others, logs):
+    lookup.relocation_log_weights(problem, state, v, others, logs)
+
+
+def looked_up_matrix(problem, orders, change=None):
+    """One step of the sampler that looks scores up, from every order, built from the kernel's own weights."""
+    p, index = len(orders[0]), {order: i for i, order in enumerate(orders)}
+    state = lookup.new_state(problem)
+    others, logs = np.empty(p, np.int64), np.empty(p)
+    matrix = np.zeros((len(orders), len(orders)))
+    for order in orders:
+        for v in range(p):
+            lookup.set_order(problem, state, np.array(order))
+            looked_up_log_weights(problem, state, v, others, logs)
+            wanted = logs if change is None else change(logs)
+            weights = np.exp(wanted - wanted.max())
+            rest = [u for u in order if u != v]
+            for t, weight in enumerate(weights / weights.sum()):
+                if weight > 0:
+                    matrix[index[order], index[(*rest[:t], v, *rest[t:])]] += weight / p
+    return matrix
+
+
+@pytest.mark.parametrize("known", ["nothing", "required"])
+@pytest.mark.parametrize("cards", [[2, 2, 2, 2], [2, 3, 2, 2]])
+@pytest.mark.parametrize(
+    ("prior", "kind"), [("uniform", "tree"), ("tree", "tree"), ("uniform", "all"), ("sparse", "all")]
+)
+def test_with_three_context_variables_one_move_leaves_the_exact_order_posterior_invariant(prior, kind, cards, known):
+    table = random_table(cards, 25, np.random.default_rng(sum(cards)))
+    before = Knowledge.coerce(KNOWLEDGE[known]).precedence(table.variables)
+    posterior = enumerated_posterior(table, prior, before, beta=3, kind=kind)
+    orders, chances = list(posterior), np.array(list(posterior.values()))
+    problem = lookup_problem(SubsetScores(Scores(table, beta=3, prior=prior, stagings=kind)), before)
+    matrix = looked_up_matrix(problem, orders)
+    assert np.allclose(matrix.sum(axis=1), 1, atol=1e-12)
+    assert np.abs(chances @ matrix - chances).max() < 1e-12
+    flow = chances[:, None] * matrix
+    assert np.abs(flow - flow.T).max() < 1e-12
+    # Another kernel, another bound and another kind of stagings have other stationary distributions.
+    for change in (lambda logs: logs / 2, lambda logs: np.where(np.isfinite(logs), 0.0, logs)):
+        wrong = looked_up_matrix(problem, orders, change)
+        assert np.abs(chances @ wrong - chances).max() > 1e-6
+    two = lookup_problem(SubsetScores(Scores(table, beta=2, prior=prior)), before)
+    assert np.abs(chances @ looked_up_matrix(two, orders) - chances).max() > 1e-6
+    if kind == "all":
+        trees = lookup_problem(SubsetScores(Scores(table, beta=3, prior=prior)), before)
+        assert np.abs(chances @ looked_up_matrix(trees, orders) - chances).max() > 1e-6
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,8 @@ import naive_inference as naive
 from cslearn import CStreeLearner, kl_divergence, random_cstree
 from cslearn.data import as_table
 from cslearn.datasets import chickenpox_model
-from cslearn.errors import ConvergenceWarning, DataWarning, InputError
-from cslearn.inference import em, gaps
+from cslearn.errors import ConvergenceWarning, DataWarning, EstimateWarning, InputError, LimitError
+from cslearn.inference import compiled, em, gaps
 from cslearn.inference.rows import Rows
 
 
@@ -30,7 +30,7 @@ def known(row):
 
 @st.composite
 def problems(draw):
-    """A model and few rows with gaps; some blocks are listed and some are eliminated."""
+    """A model and few rows with gaps; some blocks are listed or fit into tables, and some do not."""
     cards = draw(st.lists(st.integers(1, 3), min_size=2, max_size=5))
     seed = draw(st.integers(0, 2**32 - 1))
     tree = random_cstree(cards, random_state=seed)
@@ -47,7 +47,7 @@ def test_one_round_is_the_expected_counts_over_all_completions(problem):
     """Expected counts by listing every outcome of the model for every row."""
     tree, data, listed = problem
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(gaps, "LISTED", listed)
+        patch.setattr(compiled, "ROW_TABLE", listed)
         machine = gaps._EM(tree, gaps.incomplete_codes(data, tree.states), np.ones(len(data)), "mle", 1.0)
         parameters = [tree.parameters[v] for v in tree.variables]
         counts, log_likelihood = machine.expectation(parameters)
@@ -64,6 +64,50 @@ def test_one_round_is_the_expected_counts_over_all_completions(problem):
     assert isclose(log_likelihood, total, rel_tol=1e-9, abs_tol=1e-9)
     for v, found in zip(tree.variables, counts, strict=True):
         assert np.allclose(found, expected[v], atol=1e-9)
+
+
+def test_dense_models_with_many_gaps_are_summed_row_by_row():
+    """Sixty variables with twelve missing cells in each row, which depend on one another."""
+    tree = random_cstree(60, random_state=0)
+    data = with_holes(tree.sample(30, random_state=0), 0.2, 0)
+    machine = gaps._EM(tree, gaps.incomplete_codes(data, tree.states), np.ones(30), "mle", 1.0)
+    parameters = [tree.parameters[v] for v in tree.variables]
+    counts, log_likelihood = machine.expectation(parameters)
+    rows = [known(row) for row in data.to_dict("records")]
+    assert isclose(log_likelihood, sum(tree.log_prob_of(row) for row in rows), rel_tol=1e-9)
+    for v in tree.order[::7]:
+        column = tree.variables.index(v)
+        for context, found in zip(tree.stagings[v], counts[column], strict=True):
+            for state, count in zip(tree.states[v], found, strict=True):
+                asked = {**context, v: state}
+                expected = 0.0
+                for row in rows:
+                    if all(row.get(u, x) == x for u, x in asked.items()):
+                        joint = tree.log_prob_of({**row, **asked})
+                        expected += np.exp(joint - tree.log_prob_of(row))
+                assert isclose(count, expected, rel_tol=1e-8, abs_tol=1e-10)
+    assert all(isclose(table.sum(), 30, rel_tol=1e-9) for table in counts)
+
+
+def test_more_missing_cells_than_can_be_summed_over_are_refused():
+    tree = random_cstree(400, random_state=0)
+    data = with_holes(tree.sample(1, random_state=0), 0.5, 0)
+    with pytest.raises(
+        LimitError, match=r"a row has \d+ missing cells that depend on one another, too many.*Leave out"
+    ):
+        em(tree, data)
+
+
+def test_cells_of_a_dense_model_are_filled_in_by_weighted_draws():
+    tree = random_cstree(400, random_state=0)
+    data = with_holes(tree.sample(1, random_state=0), 0.9, 0)
+    with pytest.warns(EstimateWarning, match="1 rows have too many missing cells for an exact draw"):
+        drawn = tree.impute(data, "draw", random_state=0)
+    with pytest.warns(EstimateWarning, match="best outcome found"):
+        best = tree.impute(data)
+    for filled in (drawn, best):
+        assert known(data.iloc[0]).items() <= filled.iloc[0].to_dict().items()
+    assert tree.log_prob(best)[0] > tree.log_prob(drawn)[0]
 
 
 @pytest.mark.parametrize("method", ["mle", "mean"])

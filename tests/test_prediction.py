@@ -10,7 +10,9 @@ import naive_inference as naive
 from cslearn import CStree, random_cstree
 from cslearn.data import incomplete_codes
 from cslearn.datasets import chickenpox_model
-from cslearn.errors import DataWarning, InputError, LimitError
+from cslearn.errors import DataWarning, EstimateWarning, InputError, LimitError
+from cslearn.inference import compiled
+from cslearn.inference import rows as rows_module
 from cslearn.inference.rows import Rows
 
 
@@ -28,9 +30,18 @@ def problems(draw):
     )
 
 
-@given(problems())
-@settings(max_examples=150)
-def test_predictions_with_gaps_equal_sums_over_all_outcomes(problem):
+@pytest.fixture(params=["together", "one by one", "one by one, small tables"], scope="module")
+def way(request):
+    """Patterns of gaps looked at one by one, or rows; of the latter, some whose tables are too large for a row."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rows_module, "DIFFERENT", 1000 if request.param == "together" else 0)
+        patch.setattr(compiled, "ROW_TABLE", 4 if "small" in request.param else 1 << 18)
+        yield request.param
+
+
+@given(problem=problems())
+@settings(max_examples=100)
+def test_predictions_with_gaps_equal_sums_over_all_outcomes(way, problem):
     tree, data, target = problem
     answer = tree.predict_proba(data, target)
     assert answer.columns.tolist() == list(tree.states[target])
@@ -42,9 +53,9 @@ def test_predictions_with_gaps_equal_sums_over_all_outcomes(problem):
     assert tree.predict(data, target).tolist() == best
 
 
-@given(problems())
+@given(problem=problems())
 @settings(max_examples=100)
-def test_probabilities_of_what_is_known_equal_sums_over_all_outcomes(problem):
+def test_probabilities_of_what_is_known_equal_sums_over_all_outcomes(way, problem):
     tree, data, _ = problem
     found = tree.queries.rows.log_prob(incomplete_codes(data, tree.states))
     for (_, row), value in zip(data.iterrows(), found, strict=True):
@@ -112,7 +123,7 @@ def test_missing_cells_are_in_the_state_missing_if_there_is_one():
     assert not np.allclose(answer[0], tree.query("b"))
 
 
-def test_impossible_rows_are_told():
+def test_impossible_rows_are_told(way):
     parameters = {"X1": [[0.3, 0.7]], "X2": [[1.0, 0.0], [1.0, 0.0]]}
     tree = CStree(["X1", "X2"], {"X2": [{"X1": 0}, {"X1": 1}]}, parameters, states={"X1": [0, 1], "X2": [0, 1]})
     with pytest.warns(DataWarning, match="1 rows, the first of them row 2, have probability zero"):
@@ -131,3 +142,23 @@ def test_a_misspelt_column_is_told():
         act(data.drop(columns="exposed"))  # a column less or more by itself is no mistake
         act(data.assign(id=range(5)))
     tree.predict(data.rename(columns={"carrier": "class"}), "carrier")  # the target need not be there
+
+
+def test_rows_of_a_dense_model_are_estimated_and_told():
+    """Few known cells of many variables: the averaged classifier asks for the probability of such rows too."""
+    tree = random_cstree(500, random_state=0)
+    a, b, c = tree.order[-1], tree.order[-2], tree.order[-3]
+    rows = pd.DataFrame([{a: 0, b: 1}, {a: 1, b: 1}])
+    with pytest.warns(EstimateWarning, match="exact answers for 2 rows would need too large tables"):
+        predicted = tree.predict_proba(rows, c)
+    for row, found in zip(rows.to_dict("records"), predicted.to_numpy(), strict=True):
+        answer = tree.query(c, row, method="sampling")
+        assert np.abs(answer - found).max() < 0.03
+    codes = incomplete_codes(rows, tree.states)
+    with pytest.warns(EstimateWarning, match="exact answers for 2 rows"):
+        log_prob = tree.queries.rows.log_prob(codes)
+    assert np.allclose(
+        log_prob, [tree.log_prob_of(row, method="sampling") for row in rows.to_dict("records")], atol=0.06
+    )
+    with pytest.raises(LimitError, match="Fill in more columns of the rows, or estimate it with method='sampling'"):
+        tree.predict(rows, c, method="exact")

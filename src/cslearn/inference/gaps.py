@@ -1,7 +1,8 @@
 """Missing cells: their distribution given the rest of the row, expectation-maximisation, imputation.
 
 The missing cells of a row fall into blocks that are independent given what is known; see :mod:`cslearn.inference.rows`.
-The outcomes of a block are listed where there are few, and are summed over by elimination where there are many.
+For expected counts they are eliminated row by row, forth and back. For imputation the outcomes of a block are listed
+where there are few.
 
 Expectation-maximisation (EM) alternates between the expected counts of the stages, given the parameters, and the
 parameters, given these counts. With relative frequencies (``mle``) each round increases the likelihood of what is
@@ -190,20 +191,12 @@ class _EM:
         ]
         flat = {v: np.full((len(tree.stagings[v]), len(s)), 1 / len(s)) for v, s in tree.states.items()}
         self.tree = tree.with_parameters(flat)
-        rows = Rows(self.tree.queries)
-        self.fixed = [self._known_counts(v, rows) for v in range(len(self.d))]
-        jobs = _jobs(rows, codes)
-        self.large = [job for job in jobs if _number_of_outcomes(rows.cards, job.block) > LISTED]
-        small = [job for job in jobs if _number_of_outcomes(rows.cards, job.block) <= LISTED]
-        self.listed = [part for job in small for part in _parts(rows, job)]
-        # The lists do not change from round to round; they are kept while they fit.
-        self.kept: dict[int, _Cells] = {}
-        held = 0.0
-        for number, job in enumerate(self.listed):
-            held += len(job.rows) * _number_of_outcomes(rows.cards, job.block) * len(job.block[1])
-            if held <= HELD:
-                self.kept[number] = _Cells(self.tree, rows, job, codes)
-        self.rows = rows
+        self.rows = Rows(self.tree.queries)
+        self.fixed = [self._known_counts(v, self.rows) for v in range(len(self.d))]
+        # Rows that are the same are summed over once, together.
+        gaps = (codes < 0).any(axis=1)
+        self.gappy, number = np.unique(codes[gaps], axis=0, return_inverse=True)
+        self.times = np.bincount(number.ravel(), weights[gaps], len(self.gappy)).astype(float)
 
     def _known_counts(self, v: int, rows: Rows) -> Floats:
         """Return the counts of the stages of a variable in rows in which its whole family is known."""
@@ -225,30 +218,38 @@ class _EM:
         total = 0.0
         for v, fixed in enumerate(self.fixed):
             total += float((fixed[fixed > 0] * logs[v][fixed > 0]).sum())
-        for number, job in enumerate(self.listed):
-            cells = self.kept.get(number) or _Cells(self.tree, self.rows, job, self.codes)
-            posterior, log_prob = _normalised(cells.log_weights(logs))
-            weights = self.weights[job.rows]
-            total += _weighted(weights, log_prob)
-            posterior *= weights[:, None]
-            for v, cell in cells.cells.items():
-                counts[v] += np.bincount(cell.ravel(), posterior.ravel(), counts[v].size).reshape(counts[v].shape)
-        if self.large:
+        log_prob = np.full(len(self.gappy), np.nan)
+        if self.rows.compiled.fits:
+            flat = np.concatenate([table.ravel() for table in parameters])
+            expected, log_prob = self.rows.compiled.expected_counts(self.gappy, self.times, flat)
+            ends = np.cumsum([table.size for table in parameters])[:-1]
+            for table, part in zip(counts, np.split(expected, ends), strict=True):
+                table += part.reshape(table.shape)
+        large = np.isnan(log_prob)
+        total += _weighted(self.times[~large], log_prob[~large])
+        if large.any():
             names = self.tree.variables
             current = self.tree.with_parameters({names[v]: table for v, table in enumerate(parameters)})
-            rows = Rows(current.queries)
-            for job in self.large:
-                total += self._eliminated(rows, job, counts)
+            rows, left = Rows(current.queries), np.flatnonzero(large)
+            for job in _jobs(rows, self.gappy[left]):
+                total += self._eliminated(rows, _Job(job.block, left[job.rows]), counts)
         return counts, total
 
     def _eliminated(self, rows: Rows, job: _Job, counts: list[Floats]) -> float:
-        """Add the expected counts of the families of a large block; return its log-likelihood."""
-        codes, weights = self.codes[job.rows], self.weights[job.rows]
+        """Add the expected counts of the families of a large block, one by one; return its log-likelihood."""
+        codes, weights = self.gappy[job.rows], self.times[job.rows]
         log_prob = np.zeros(len(codes))
         for v in job.block[1]:
             keep = [u for u in rows.families[v] if u in job.block[0]]
             keep.sort()
-            table, log_prob = rows.posterior(job.block, keep, codes)
+            try:
+                table, log_prob = rows.posterior(job.block, keep, codes)
+            except LimitError as error:
+                raise LimitError(
+                    f"a row has {len(job.block[0])} missing cells that depend on one another, too many for"
+                    f" expectation-maximisation: {error} Leave out rows with many gaps, or variables that are often"
+                    " missing."
+                ) from None
             part = _Job((tuple(keep), (v,)), np.arange(len(codes)))
             cell = _Cells(self.tree, rows, part, codes).cells[v]
             posterior = table.reshape(len(codes), -1) * weights[:, None]
@@ -259,7 +260,7 @@ class _EM:
         # Started from the known families; posterior means, since a zero would stay one.
         parameters = self.parameters(self.fixed, "mean")
         objective: list[float] = []
-        log_likelihood, converged = 0.0, not self.listed and not self.large
+        log_likelihood, converged = 0.0, not len(self.gappy)
         for _ in range(max_iter):
             counts, log_likelihood = self.expectation(parameters)
             objective.append(log_likelihood + self._log_prior(parameters))
@@ -267,7 +268,7 @@ class _EM:
                 converged = True
                 break
             parameters = self.parameters(counts, self.method)
-            if not self.listed and not self.large:
+            if not len(self.gappy):
                 break
         if not converged:
             warnings.warn(

@@ -3,7 +3,8 @@
 The missing cells of a row fall into *blocks*: two of them are in one block if they are connected, through missing cells
 only, in the graph in which the variables of each family (a variable and its parents) are joined. Given what is known in
 the row the blocks are independent, and only the families that touch a block matter for it. Rows in which the same block
-needs the same families are handled together: each family gives a factor with an axis for the rows.
+needs the same families are handled together: each family gives a factor with an axis for the rows. Where nearly every
+row has gaps of its own they are handled one by one, by a kernel.
 
 Of the variables that are missing, those without known descendants and that nobody asks for sum to one: they are left
 out before blocks are formed.
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Collection, Iterator, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,6 +22,7 @@ from numpy.typing import NDArray
 
 from cslearn._numerics import RandomState, as_generator
 from cslearn.errors import EstimateWarning, LimitError
+from cslearn.inference.compiled import Compiled
 from cslearn.inference.estimates import Method, check_method
 from cslearn.inference.evidence import Evidence
 from cslearn.inference.factors import Factor, Floats, elimination_order, stage_factors, sum_out
@@ -32,6 +35,8 @@ __all__ = ["N_ROW_SAMPLES", "Rows", "patterns"]
 
 # Entries of the tables that are made for rows together; more rows are handled in parts.
 PART = 1 << 22
+# More patterns of gaps than this are not looked at one by one.
+DIFFERENT = 50
 # Draws for each row that needs an estimate.
 N_ROW_SAMPLES = 10_000
 
@@ -66,6 +71,15 @@ class Rows:
         for v, family in enumerate(self.families):
             for u in family:
                 self.touching[u].append(v)
+
+    @cached_property
+    def compiled(self) -> Compiled:
+        """The model as arrays, for rows that are handled one by one."""
+        return Compiled(self.queries)
+
+    def _all_different(self, codes: Codes) -> bool:
+        """Tell whether rows have so many patterns of gaps that they are better handled one by one."""
+        return sum(1 for _ in patterns(codes)) > DIFFERENT and self.compiled.fits
 
     def relevant(self, missing: NDArray[np.bool_], wanted: Collection[int]) -> list[bool]:
         """Tell which variables are known, wanted, or have such a descendant."""
@@ -164,11 +178,16 @@ class Rows:
         check_method(method)
         codes = codes.copy()
         codes[:, target] = -1
-        jobs: dict[Block, list[NDArray[np.intp]]] = {}
-        for missing, rows in patterns(codes):
-            needed = self.relevant(missing, [target])
-            jobs.setdefault(self.block(target, missing, needed), []).append(rows)
         result = np.empty((len(codes), self.cards[target]))
+        left = np.arange(len(codes))
+        if method != "sampling" and self._all_different(codes):
+            result, log_prob = self.compiled.posteriors(target, codes)
+            result[np.isneginf(log_prob)] = np.nan
+            left = np.flatnonzero(np.isnan(log_prob))
+        jobs: dict[Block, list[NDArray[np.intp]]] = {}
+        for missing, rows in patterns(codes[left]):
+            needed = self.relevant(missing, [target])
+            jobs.setdefault(self.block(target, missing, needed), []).append(left[rows])
         hard: list[int] = []
         for block, parts in jobs.items():
             rows = np.concatenate(parts)
@@ -198,9 +217,15 @@ class Rows:
         ndarray, shape (rows,)
         """
         total = np.zeros(len(codes))
+        left_over = np.arange(len(codes))
+        if self._all_different(codes):
+            total = self.compiled.log_prob(codes)
+            left_over = np.flatnonzero(np.isnan(total))
+            total[left_over] = 0.0
         jobs: dict[Block, list[NDArray[np.intp]]] = {}
         whole: dict[int, list[NDArray[np.intp]]] = {}
-        for missing, rows in patterns(codes):
+        for missing, rows in patterns(codes[left_over]):
+            rows = left_over[rows]
             needed = self.relevant(missing, ())
             left = {v for v, gap in enumerate(missing) if gap and needed[v]}
             seen: set[int] = set()

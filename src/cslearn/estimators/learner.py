@@ -343,7 +343,7 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
             chains: Sequence[Chain] = ()
             if adaptive or self.ess == "auto":
                 # What the data choose is chosen for the best order before it, or for one found greedily.
-                if exact:
+                if exact or (self.n_iter == "auto" and affordable(scores)):
                     columns, _ = ExactOrders(SubsetScores(scores), before).best_order()
                 else:
                     # Of many variables one climb tells as much as several, and takes long.

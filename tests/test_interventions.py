@@ -225,6 +225,49 @@ def test_directions_that_observation_leaves_open_are_found_by_interventions(seed
     assert abs(learner.cstree_.query("a")["yes"] - share) < 0.01
 
 
+def context_tree(seed):
+    """Variables of two to four states: ``b`` depends on ``a``, and ``c`` on ``b`` too unless ``a`` is 0."""
+    rng = np.random.default_rng(seed)
+    states = {"a": list(range(3)), "b": list(range(4)), "c": list(range(3)), "d": [0, 1]}
+    contexts = {
+        "b": [{"a": x} for x in range(3)],
+        "c": [{"a": 0}, *({"a": x, "b": y} for x in (1, 2) for y in range(4))],
+        "d": [{"c": x} for x in range(3)],
+    }
+    # Each stage has a favourite state of its own.
+    parameters = {"a": [[0.4, 0.3, 0.3]]}
+    for v, stages in contexts.items():
+        k = len(states[v])
+        shares = np.full((len(stages), k), 0.3 / (k - 1))
+        shares[np.arange(len(stages)), (np.arange(len(stages)) + rng.integers(k)) % k] = 0.7
+        parameters[v] = shares
+    return CStree(list("abcd"), contexts, parameters, states=states)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_interventions_find_directions_in_context_trees_with_more_states(seed):
+    tree = context_tree(seed)
+    edges = [("a", "b"), ("a", "c"), ("b", "c"), ("c", "d")]
+    seen = tree.sample(2000, random_state=seed).astype(object).assign(set=None)
+    observed = CStreeLearner(random_state=0).fit(seen.drop(columns="set"))
+    before = observed.posterior_.precedence()
+    for edge in edges[:3]:
+        assert 0.1 < before.loc[edge] < 0.9, edge
+    experiments = [experiment(tree, 700, v, seed + 10 * k) for k, v in enumerate("abc", start=1)]
+    both = pd.concat([seen, *experiments])
+    learner = CStreeLearner(random_state=0).fit(both, interventions="set")
+    after = learner.posterior_.precedence()
+    for edge in edges:
+        assert after.loc[edge] > 0.9, edge
+    assert set(learner.cstree_.to_dag().edges) == set(edges)
+    # The context in which c does not depend on b is found.
+    assert {"a": 0} in [dict(context) for context in learner.cstree_.stagings["c"]]
+    # The control: the same rows taken for observations leave the directions open.
+    taken = CStreeLearner(random_state=0).fit(both.drop(columns="set"))
+    assert taken.posterior_.precedence().loc["b", "c"] < 0.9
+    assert set(taken.cstree_.to_dag().edges) != set(edges)
+
+
 def test_ways_to_say_what_was_set():
     frame = pd.DataFrame({"a": [0, 1, 0, 1], "b": [1, 1, 0, 0], "w": [1.0, 2.0, 1.0, 1.0]})
     expected = np.array([[True, False], [False, False], [False, True], [False, False]])

@@ -501,7 +501,11 @@ class Scores:
         return fsum(local) - lgamma(len(order) + 1)
 
     def best_staging(self, target: str, predecessors: Sequence[str]) -> tuple[float, Staging]:
-        """Return the most probable staging of `target` after `predecessors`, and its log joint score."""
+        """Return the most probable staging of `target` after `predecessors`, and its log joint score.
+
+        With a prior that weighs trees and more than three context variables another staging may be a little more
+        probable; see :mod:`cslearn.stagings.level`.
+        """
         i, level = self._level(target, predecessors)
         weights = self.level_weights(i, level)
         value, contexts = weights.maximum()

@@ -103,7 +103,11 @@ class ExactOrders:
         return self._best(self.subsets.local)
 
     def best_joint(self) -> tuple[NDArray[np.int64], float]:
-        """Return the order of the most probable CStree, and the log of ``P(data, stagings, order)``."""
+        """Return the order of the most probable CStree, and the log of ``P(data, stagings, order)``.
+
+        With a prior that weighs trees and more than three context variables the log is a lower bound, and another order
+        may have a CStree that is a little more probable; see :mod:`cslearn.stagings.level`.
+        """
         return self._best(self.subsets.best)
 
     def _best(self, values: Sequence[Floats]) -> tuple[NDArray[np.int64], float]:

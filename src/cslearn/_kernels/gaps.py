@@ -17,7 +17,7 @@ __all__ = ["expected_counts", "target_posteriors"]
 
 # Most variables of one table, and of a block; and a sum below which rounding might have made it zero.
 WIDTH = 24
-MEMBERS = 64
+MEMBERS = 256
 TINY = 1e-200
 
 

@@ -9,16 +9,9 @@ from math import exp, inf, log, log1p
 import numpy as np
 
 from cslearn._kernels import inner, outer
+from cslearn._kernels.log_domain import plus
 
 __all__ = ["sums_of_sets"]
-
-
-@inner
-def _plus(a, b):
-    """Log of the sum of two exponentials."""
-    if a < b:
-        a, b = b, a
-    return a if b == -inf else a + log1p(exp(b - a))
 
 
 @inner
@@ -102,9 +95,9 @@ def sums_of_sets(cards, masks, number_of, start, splits, stages, allowed, sums):
                 for cell in range(cells):
                     if weight > 0:
                         at = start[s] + cell
-                        sums[at] = _plus(sums[at], below[cell] + log(weight))
+                        sums[at] = plus(sums[at], below[cell] + log(weight))
                     else:
-                        negative[cell] = _plus(negative[cell], below[cell] + log(-weight))
+                        negative[cell] = plus(negative[cell], below[cell] + log(-weight))
             chosen = (chosen - 1) & free
         for cell in range(cells):
             if negative[cell] > -inf:

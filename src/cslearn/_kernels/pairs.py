@@ -15,25 +15,18 @@ gains and C what they cost, as logs: the log-weight, ``log(rest + k_first * exp(
 a number s between 0 and 1. Given s each row decides for itself.
 """
 
-from math import exp, inf, log1p
+from math import inf
 
 import numpy as np
 
 from cslearn._kernels import inner, outer
+from cslearn._kernels.log_domain import plus
 
 __all__ = ["best_of_pair", "best_pair"]
 
 # Beside lines of the other direction all sets of lines are gone through if a direction has no more than so many;
 # otherwise only those that cost least.
 MOST_LINES = 10
-
-
-@inner
-def _plus(a, b):
-    """Log of the sum of two exponentials."""
-    if a < b:
-        a, b = b, a
-    return a if b == -inf else a + log1p(exp(b - a))
 
 
 @inner
@@ -82,7 +75,7 @@ def _lines(cell, split, gain, rest, first, choice):
                     picks[x] = j
             whole += of_pick
             price += cost
-        value = base - price + _plus(rest, first + whole)
+        value = base - price + plus(rest, first + whole)
         if value > best:
             best = value
             choice[:] = picks
@@ -122,7 +115,7 @@ def _crossing(cell, split, j, gain_row, gain_column, both, k_first, l_first, in_
             price += extra[of_columns[end]]
             if price == inf:
                 break
-            trees = _plus(both, _plus(k_first + lines * gain_row, l_first + (end + 1) * gain_column))
+            trees = plus(both, plus(k_first + lines * gain_row, l_first + (end + 1) * gain_column))
             value = base - price + trees
             if value > best:
                 best = value
@@ -157,18 +150,18 @@ def best_of_pair(cell, split, gain_row, gain_column, both, k_first, l_first, lea
     rows, columns, others = split.shape
     base = cell.sum()
     top_row, top_column = gain_row.max(), gain_column.max()
-    bound = base + _plus(both, _plus(k_first + rows * top_row, l_first + columns * top_column))
+    bound = base + plus(both, plus(k_first + rows * top_row, l_first + columns * top_column))
     if not bound > least:
         return -inf
     best = least
     turned, turned_split = np.ascontiguousarray(cell.T), np.ascontiguousarray(split.transpose(1, 0, 2))
     row_choice, column_choice = np.empty(rows, np.int64), np.empty(columns, np.int64)
-    value = _lines(cell, split, gain_row, _plus(both, l_first), k_first, row_choice)
+    value = _lines(cell, split, gain_row, plus(both, l_first), k_first, row_choice)
     if value > best:
         best = value
         for x in range(rows):
             choice[x] = row_choice[x]
-    value = _lines(turned, turned_split, gain_column, _plus(both, k_first), l_first, column_choice)
+    value = _lines(turned, turned_split, gain_column, plus(both, k_first), l_first, column_choice)
     if value > best:
         best = value
         for x in range(rows):

@@ -13,6 +13,7 @@ from math import exp, inf, log, log1p
 import numpy as np
 
 from cslearn._kernels import inner, outer
+from cslearn._kernels.log_domain import plus
 from cslearn._kernels.pairs import best_of_pair
 
 __all__ = ["Shape", "Weights", "maxima_of_subsets", "sums_of_subsets"]
@@ -36,14 +37,6 @@ Weights = namedtuple("Weights", "stop share split")
 #   both[m]                     a split on two variables at once
 #   gain[m, d, e]               what a line of d cells gains if all are split on the same variable of e states
 Pairs = namedtuple("Pairs", "cards first both gain")
-
-
-@inner
-def _plus(a, b):
-    """Log of the sum of two exponentials."""
-    if a < b:
-        a, b = b, a
-    return a if b == -inf else a + log1p(exp(b - a))
 
 
 @inner
@@ -119,7 +112,7 @@ def sums_of_subsets(shape, weights, more, scores, constants, table):
                 total = full[number & (number - 1)]
                 for s in range(shape.first[reach, low], shape.first[reach, low + 1]):
                     if shape.sets[s] & ~level == 0:
-                        total = _plus(total, constants[before + s])
+                        total = plus(total, constants[before + s])
                 full[number] = total
             m = size + t + more
             positive = scores[c] + weights.stop[m, t] + weights.share[m, t] * shape.share[c]
@@ -142,9 +135,9 @@ def sums_of_subsets(shape, weights, more, scores, constants, table):
                         term += exp(terms[s] - top)
                     term = top + log(term) if top > -inf else -inf
                 if weight > 0:
-                    positive = _plus(positive, term + log(weight))
+                    positive = plus(positive, term + log(weight))
                 else:
-                    negative = _plus(negative, term + log(-weight))
+                    negative = plus(negative, term + log(-weight))
             table[shape.offset[c] + number] = (
                 positive if negative == -inf else positive + log1p(-exp(negative - positive))
             )

@@ -55,7 +55,7 @@ def test_other_learners(tmp_path, monkeypatch, capsys, others):
     assert ("No other learner was run" in text) == (not others)
     for other in others:
         assert learners.TITLES[other] in text and pinned(learners.HOMES[other]) in text
-    assert "| data | ours | ours, beta 3 | best other | which |" in capsys.readouterr().out
+    assert "| data | ours | ours, beta 3 | ours, averaged | best other | which |" in capsys.readouterr().out
 
 
 @real
@@ -312,15 +312,17 @@ def test_differences_are_over_the_same_models_with_their_errors():
     assert error == pytest.approx(0.1 / np.sqrt(3))
     del there.found[learners._name({"kind": "real", "name": "set", "seed": 2, "learner": "agrum_bic"})]
     assert there.ahead("agrum_bic", {"kind": "real"})[0] == pytest.approx(0.15)
-    assert "| set | -2.000 |  | -1.850 | pyAgrum greedy, BIC | -0.1500 ± 0.0500 | 2 |" in there.short()
+    assert "| set | -2.000 |  |  | -1.850 | pyAgrum greedy, BIC | -0.1500 ± 0.0500 |  | 2 |" in there.short()
+    averaged = learned([0.1, 0.2, 0.3], **{"ours, averaged": 0.5}).short()
+    assert "| -2.000 |  | -1.500 | -1.800 | pyAgrum greedy, BIC | -0.2000 ± 0.0577 | 0.3000 ± 0.0577 | 3 |" in averaged
 
 
 def test_a_loss_is_told_with_what_was_measured_of_it():
     clear = learned([0.2, 0.21, 0.2]).losses()
     assert "1 of 1 real data sets; in 1 of these" in clear[0]
-    assert "deeper contexts do not make up for it; ours has 3 edges, the other 5" in clear[1] and "2 of 2" in clear[1]
+    assert "nor averaging make up for it; ours has 3 edges, the other 5" in clear[1] and "2 of 2" in clear[1]
     deep = learned([0.2, 0.21, 0.2], **{"ours, beta 3": 0.3}).losses()
-    assert "deeper contexts help; beta 3 is ahead" in deep[1]
+    assert "| beta 3 is ahead; ours has" in deep[1]
     chance = learned([0.2, -0.1, 0.01]).losses()
     assert "in 0 of these" in chance[0] and "within two standard errors" in chance[1]
     won = learned([-0.1, -0.2, -0.1]).losses()

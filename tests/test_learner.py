@@ -242,6 +242,11 @@ def test_too_little_data(data, message):
         ({"checkpoint_every": -1}, "checkpoint_every is a number of seconds"),
         ({"checkpoint": "run.ckpt", "missing": "em"}, "a checkpoint holds one search"),
         ({"checkpoint": "run.ckpt", "random_state": None}, "give random_state= a number, not None"),
+        ({"checkpoint": "run.ckpt", "search": "exact"}, "leave checkpoint= out, or give search='mcmc'"),
+        ({"random_state": -1}, "random_state is a whole number from 0, a RandomState or None, not -1"),
+        ({"random_state": 1.5}, "random_state is a whole number"),
+        ({"random_state": True}, "random_state is a whole number"),
+        ({"random_state": "zero"}, "random_state is a whole number .* not 'zero'"),
         ({"n_chains": None}, "n_chains"),
         ({"thin": 2.5}, "thin"),
         ({"n_iter": 10, "burn_in": 10}, "leaves no draws"),
@@ -320,22 +325,87 @@ def test_too_many_variables_for_an_exact_search_are_refused_before_it_begins():
 
 
 # ---------------------------------------------------------------- checkpoints
-def test_a_checkpoint_of_another_prior_that_the_data_chose_is_refused(tmp_path):
-    """A first pass of another length may find another order, and choose another prior for it."""
+def assert_same_fit(one, other):
+    assert one.cstree_ == other.cstree_
+    assert one.candidates_.sets == other.candidates_.sets
+    assert one.log_order_score_ == other.log_order_score_
+    assert one.posterior_.settings == other.posterior_.settings
+    for a, b in zip(one.posterior_.chains, other.posterior_.chains, strict=True):
+        for name, value in vars(a).items():
+            assert np.array_equal(value, getattr(b, name)), name
+
+
+def two_passes():
+    """Data on which the second pass depends on the length of the first, and settings."""
     table = random_cstree(9, beta=3, concentration=3.0, random_state=4).sample_table(150, random_state=4)
-    settings = {"beta": 3, "n_chains": 1, "search": "mcmc", "checkpoint": tmp_path / "run.ckpt", "random_state": 4}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        CStreeLearner(n_iter=2, **settings).fit(table)
-        with pytest.raises(FileError, match="another search: .*prior was 'TreePrior"):
-            CStreeLearner(n_iter=400, **settings).fit(table)
+    return table, {"beta": 3, "n_chains": 2, "search": "mcmc", "random_state": 4}
+
+
+@pytest.mark.filterwarnings("ignore::cslearn.errors.ConvergenceWarning")
+@pytest.mark.parametrize(("first", "begun_anew"), [(2, True), (1000, False)])
+def test_two_passes_go_on_from_their_checkpoints_to_a_larger_number_of_moves(tmp_path, first, begun_anew):
+    """A longer first pass may find another order, and choose another prior: then the second begins anew."""
+    table, settings = two_passes()
+    whole = CStreeLearner(n_iter=2000, **settings).fit(table)
+    file = tmp_path / "run.ckpt"
+    part = CStreeLearner(n_iter=first, checkpoint=file, **settings).fit(table)
+    assert (part.prior_ != whole.prior_) == begun_anew
+    resumed = CStreeLearner(n_iter=2000, checkpoint=file, **settings).fit(table)
+    assert_same_fit(resumed, whole)
+    # Neither pass is made again when both are over.
+    seen = []
+    again = CStreeLearner(n_iter=2000, checkpoint=file, callback=lambda *told: seen.append(told), **settings).fit(table)
+    assert_same_fit(again, whole)
+    assert ("context bounds", None) in seen
+    assert all(progress is None for _, progress in seen)
+
+
+class Killed(BaseException):
+    pass
+
+
+@pytest.mark.filterwarnings("ignore::cslearn.errors.ConvergenceWarning")
+@pytest.mark.parametrize("n_iter", [300, "auto"])
+def test_a_fit_of_two_passes_may_be_ended_in_both_of_them(tmp_path, monkeypatch, n_iter):
+    from cslearn.orders import checkpoint as module
+
+    table, settings = two_passes()
+    settings |= {"n_iter": n_iter, "thin": 6, "checkpoint_every": 0, "n_jobs": 1}
+    settings |= {"max_iter": 300} if n_iter == "auto" else {}
+    monkeypatch.setattr("cslearn.orders.chains.BLOCK_SECONDS", 0.0)
+    write, written = module.write_arrays, []
+
+    def ending(path, *rest):
+        if (sum(".second" in name for name in written) if in_second else len(written)) == last:
+            raise Killed
+        write(path, *rest)
+        written.append(str(path))
+
+    monkeypatch.setattr(module, "write_arrays", ending)
+    in_second, last = False, None
+    whole = CStreeLearner(checkpoint=tmp_path / "whole.ckpt", **settings).fit(table)
+    of_first = sum(".second" not in name for name in written)
+    assert 30 < of_first < len(written) - 30
+    settings["checkpoint"] = tmp_path / "run.ckpt"
+    for moment in ((False, of_first // 2), (False, 5), (True, 10), (True, 5)):
+        in_second, last = moment
+        written.clear()
+        with pytest.raises(Killed):
+            CStreeLearner(**settings).fit(table)
+    assert (tmp_path / "run.ckpt.second").exists()
+    in_second, last = False, None
+    assert_same_fit(CStreeLearner(**settings).fit(table), whole)
+    # Negative control: what the files hold is used.
+    (tmp_path / "run.ckpt").write_bytes(b"")
+    with pytest.raises(FileError, match=r"run\.ckpt is damaged"):
+        CStreeLearner(**settings).fit(table)
 
 
 def test_a_fit_goes_on_from_its_checkpoint(tmp_path):
     data = random_cstree([2, 3, 2, 2, 3], random_state=1).sample(300, random_state=2)
     whole = CStreeLearner(n_iter=1000).fit(data)
     file = tmp_path / "run.ckpt"
-    CStreeLearner(n_iter=400, checkpoint=file).fit(data)
+    CStreeLearner(n_iter=2000, checkpoint=file).fit(data)
     resumed = CStreeLearner(n_iter=1000, checkpoint=file, checkpoint_every=0).fit(data)
     assert resumed.cstree_ == whole.cstree_
     assert resumed.log_order_score_ == whole.log_order_score_

@@ -545,6 +545,8 @@ OPTIONS = {
     r"\bn_iter \(or 'auto'\)": "--n-iter (or auto)",
     r"\bn_chains\b": "--n-chains",
     r"\bmax_memory\b": "--max-memory",
+    r"\bcheckpoint= out\b": "--checkpoint out",
+    r"\bsearch='(\w+)'": r"--search \1",
     r"\bleave_out=": "--leave-out",
     r"\bsample_weight=": "--weights",
     r'table_format must be None or "benchpress"': '--format must be "benchpress"',

@@ -133,9 +133,10 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
     n_jobs : int, optional
         Threads; all cores by default.
     checkpoint : str or path-like, optional
-        A file to which the search is written every `checkpoint_every` seconds. If it is there, the search goes on from
-        it to the very same result as without a break; one of other data or settings is refused. A longer `n_iter` or
-        `max_iter` continues a search that had ended.
+        A file to which the search, by chains, is written every `checkpoint_every` seconds. If it is there, the search
+        goes on from it to the very same result as without a break; one of other data or settings is refused. A longer
+        `n_iter` or `max_iter` continues a search that had ended. Beyond two context variables the second pass has a
+        file next to it, with ``.second`` at the end of its name.
     checkpoint_every : float
         Seconds.
     callback : callable, optional
@@ -369,7 +370,7 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
             if self.interrupted_:
                 posterior = CStreePosterior(table.variables, chains, scores=scores)
             else:
-                posterior = self._search(scores, before, problem, checkpoint=not bounds, max_iter=self.max_iter)
+                posterior = self._search(scores, before, problem, max_iter=self.max_iter)
         if bounds and not self.interrupted_:
             with self._phase("context bounds"):
                 joined = posterior.edge_probabilities(directed=False).to_numpy()
@@ -389,7 +390,7 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
                     longest = self.max_iter
                     if self.n_iter == "auto" and longest is None and None not in bounds:
                         longest = looked_up_moves(table.p)
-                    posterior = self._search(scores, before, problem, checkpoint=True, max_iter=longest)
+                    posterior = self._search(scores, before, problem, second=True, max_iter=longest)
         self.ess_ = scores.ess
         self.betas_ = dict(zip(table.variables, scores.betas, strict=True))
         self.posterior_ = posterior
@@ -464,10 +465,13 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         before: NDArray[np.bool_],
         problem: Any,
         *,
-        checkpoint: bool,
+        second: bool = False,
         max_iter: int | None,
     ) -> CStreePosterior:
-        """Return the posterior over orders, by chains on a problem, or exactly if that is None."""
+        """Return the posterior over orders, by chains on a problem, or exactly if that is None.
+
+        `second` says that it is the search that builds on a first one with two context variables.
+        """
         seeds, seed = self._seeds()
         names = scores.table.variables
         auto = self.n_iter == "auto"
@@ -493,8 +497,11 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
                 scores, before, max_memory=self.max_memory, random_state=np.random.default_rng(seeds), settings=settings
             )
         file = None
-        if checkpoint and self.checkpoint is not None:
+        if self.checkpoint is not None:
             file = Checkpoint(self.checkpoint, self.checkpoint_every, settings)
+            if second:
+                # The bounds that the data choose may be others after a longer first search.
+                file = file.second({**settings, "bounds": repr(scores.betas)})
         posterior, self.interrupted_ = search_by_chains(
             scores,
             problem,
@@ -599,7 +606,16 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
                 'a checkpoint holds one search, and missing="em" makes several: leave checkpoint= out, or drop the rows'
                 " with missing cells"
             )
-        if self.checkpoint is not None and not isinstance(self.random_state, int | np.integer):
+        if self.checkpoint is not None and self.search == "exact":
+            raise InputError(
+                "an exact search is made at once and has nothing to go on from: leave checkpoint= out, or give"
+                " search='mcmc' for chains, which a checkpoint keeps"
+            )
+        seed = self.random_state
+        whole = isinstance(seed, int | np.integer) and not isinstance(seed, bool) and seed >= 0
+        if not (whole or seed is None or isinstance(seed, np.random.RandomState)):
+            raise InputError(f"random_state is a whole number from 0, a RandomState or None, not {seed!r}")
+        if self.checkpoint is not None and not whole:
             raise InputError(
                 f"a search can only be continued with the same seed: with checkpoint= give random_state= a number, not"
                 f" {self.random_state!r}"

@@ -197,9 +197,12 @@ def test_fractions_of_a_row_add_up_to_the_row():
     assert split.log_score_ == pytest.approx(whole.log_score_)
 
 
-def test_auto_takes_all_while_memory_allows():
+def test_auto_takes_all_while_memory_and_time_allow(monkeypatch):
     data = random_cstree(30, random_state=3).sample_table(300, random_state=4)
     assert CStreeLearner(n_iter=50).fit(data).candidates_.method == "all"
     assert CStreeLearner(n_iter=50, max_memory=1e5).fit(data).candidates_.method == "screen"
+    monkeypatch.setattr("cslearn.candidates.sets.MOST_PAIRS", 30 * 29 * 29 * 2 - 1)
+    assert CStreeLearner(n_iter=50, max_memory=1e12).fit(data).candidates_.method == "screen"
+    assert CStreeLearner(n_iter=50, max_memory=1e12, candidates="all").fit(data).candidates_.method == "all"
     with pytest.raises(InputError, match="needs search="):
         candidate_sets(data, "screen")

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 __all__ = ["CandidateSets", "candidate_sets"]
 
 DEFAULT_MEMORY = 2.0 * 2**30
+# Of all candidates of p variables with up to d states there are p^3 d pairs with a state. Up to so many (400 binary
+# variables) a search with the default settings takes minutes, however much memory there is.
+MOST_PAIRS = 1 << 27
 _SHOWN = 10
 
 
@@ -110,9 +113,10 @@ def candidate_sets(
     candidates : str, networkx graph, mapping or matrix, default "all"
         ``"all"``: all other variables.
         ``"screen"``: few at first, grown from what `search` meets; see :mod:`cslearn.candidates.screen`.
-        ``"auto"``: ``"all"`` if the tables of scores then fit into `max_memory`, otherwise ``"screen"``. Time does not
-        decide: with 150 to 200 variables and 1000 rows a screen takes a third to a fifth of it, but what is learned is
-        further from the truth, by a tenth. Who is in a hurry asks for a screen.
+        ``"auto"``: ``"all"`` if the tables of scores then fit into `max_memory` and the search takes minutes (up to 400
+        binary variables, 250 of eight states), otherwise ``"screen"``. A screen is faster before that, with 150 to 200
+        variables and 1000 rows by a factor of three to five, but what is learned is further from the truth, by a tenth.
+        Who is in a hurry asks for a screen.
         ``"pc"``, ``"grasp"``: parents and undirected neighbours in the CPDAG that PC with the G-squared test, or GRaSP
         with the BDeu score, estimates on the codes; they need ``pip install "cslearn[phase1]"`` and a table without
         weights.
@@ -173,7 +177,7 @@ def candidate_sets(
     ess = check_ess(ess) if scores is None else scores.ess
     notes: tuple[str, ...] = ()
     if isinstance(candidates, str) and candidates == "auto":
-        candidates = "all" if memory_of_tables(table.p, table.p - 1, max(table.cards)) <= max_memory else "screen"
+        candidates = "all" if _affordable(table, max_memory) else "screen"
     if isinstance(candidates, str) and candidates == "screen":
         if search is None:
             raise InputError('candidates="screen" needs search=, which CStreeLearner provides.')
@@ -207,6 +211,12 @@ def memory_of_tables(p: int, m: int, d: int, beta: int = 2, n_chains: int = 4) -
     """
     pairs = 20.0 * p * m * m * d if beta >= 2 else 0.0
     return pairs + p * m * (8.0 * d + 24.0) + 8.0 * p * p + n_chains * (p + 1.0) * m * (16.0 * d + 32.0)
+
+
+def _affordable(table: Table, max_memory: float) -> bool:
+    """Tell whether memory and time allow all variables as candidates."""
+    m, d = table.p - 1, max(table.cards)
+    return memory_of_tables(table.p, m, d) <= max_memory and table.p * m * m * d <= MOST_PAIRS
 
 
 def _most_candidates(table: Table, max_memory: float) -> int:

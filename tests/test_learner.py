@@ -405,7 +405,7 @@ def test_a_fit_goes_on_from_its_checkpoint(tmp_path):
     data = random_cstree([2, 3, 2, 2, 3], random_state=1).sample(300, random_state=2)
     whole = CStreeLearner(n_iter=1000).fit(data)
     file = tmp_path / "run.ckpt"
-    CStreeLearner(n_iter=2000, checkpoint=file).fit(data)
+    CStreeLearner(n_iter=400, checkpoint=file).fit(data)
     resumed = CStreeLearner(n_iter=1000, checkpoint=file, checkpoint_every=0).fit(data)
     assert resumed.cstree_ == whole.cstree_
     assert resumed.log_order_score_ == whole.log_order_score_

@@ -492,6 +492,28 @@ for name in dir(caching):
         assert "as there is no directory where they could be kept" in said
 
 
+def test_an_exact_search_says_on_a_terminal_what_it_will_take(run, data, tmp_path):
+    master, terminal = pty.openpty()
+    arguments = ["fit", str(data), "-o", str(tmp_path / "m.json"), "--search", "exact"]
+    process = subprocess.Popen(
+        [sys.executable, "-c", "from cslearn.cli import main; main()", *arguments],
+        stdin=terminal, stdout=subprocess.PIPE, stderr=terminal, env={**os.environ, "TERM": "xterm", "COLUMNS": "100"},
+    )  # fmt: skip
+    os.close(terminal)
+    shown = b""
+    try:
+        while chunk := os.read(master, 1024):
+            shown += chunk
+    except OSError:
+        pass  # the terminal closes with the process
+    process.communicate(timeout=60)
+    os.close(master)
+    assert process.returncode == 0
+    assert b"note: exact search over 2^4 sets: about 1 MB, " in shown
+    # Elsewhere nothing is said.
+    assert run(*arguments)[2] == ""
+
+
 def test_progress_on_a_terminal_and_ctrl_c_keeps_the_best(data, tmp_path):
     """A real terminal: the bar is drawn, and an interrupt leaves a model and says so."""
     master, terminal = pty.openpty()

@@ -19,6 +19,7 @@ from cslearn import CStree, CStreeLearner, random_cstree
 from cslearn.data import as_table
 from cslearn.datasets import chickenpox_model
 from cslearn.errors import ConvergenceWarning, DataWarning, FileError, InputError, LimitError
+from cslearn.estimators.searching import exact_memory
 from cslearn.orders.summary import summarise
 from cslearn.scores import Scores
 from problems import random_table, rows_of
@@ -322,6 +323,24 @@ def test_too_many_variables_for_an_exact_search_are_refused_before_it_begins():
     data = pd.DataFrame(np.random.default_rng(0).integers(2, size=(50, 40))).add_prefix("x")
     with pytest.raises(LimitError, match="orders of 40 variables goes through 2\\^40 sets"):
         CStreeLearner(search="exact", alpha=3).fit(data)
+
+
+@pytest.mark.parametrize("search", ["exact", "auto"])
+def test_an_exact_search_that_was_asked_for_tells_what_it_will_take_before_it_begins(search):
+    told = []
+    data = random_cstree(6, random_state=1).sample(200, random_state=2)
+    learner = CStreeLearner(search=search, callback=lambda *one: told.append(one)).fit(data)
+    assert learner.posterior_.exact is not None
+    costs = [one for one in told if one[1] is not None]
+    if search == "auto":  # a matter of seconds
+        assert costs == []
+        return
+    (cost,) = costs
+    assert cost[0] == "orders"
+    assert (cost[1].done, cost[1].total) == (0, 2**6)
+    assert cost[1].memory == exact_memory(learner.posterior_.scores)
+    assert cost[1].seconds > 0
+    assert told.index(cost) < told.index(("prior", None))
 
 
 # ---------------------------------------------------------------- checkpoints

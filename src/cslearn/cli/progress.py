@@ -20,6 +20,7 @@ PHASES = {
     "scores": "scoring contexts",
     "prior": "choosing the prior",
     "orders": "sampling orders",
+    "context bounds": "raising context bounds",
     "stagings": "finding the best stagings",
     "parameters": "estimating parameters",
 }
@@ -41,6 +42,16 @@ def tell_if_compiling() -> None:
         logger.propagate = False
 
 
+def _cost_of_exact(progress: Progress) -> str:
+    """Say what an exact search will take."""
+    from cslearn.cli.text import duration
+
+    memory = max((progress.memory or 0.0) / 2**20, 1)
+    size = f"{memory:,.0f} MB" if memory < 1000 else f"{memory / 1024:,.1f} GB"
+    sets = progress.total.bit_length() - 1
+    return f"note: exact search over 2^{sets} sets: about {size}, {duration(progress.seconds or 0.0)}"
+
+
 @contextmanager
 def fit_progress() -> Iterator[Callable[[str, Progress | None], None] | None]:
     """Show phase, rate and time left while a learner fits; gives the learner's callback."""
@@ -55,12 +66,16 @@ def fit_progress() -> Iterator[Callable[[str, Progress | None], None] | None]:
     with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("", total=None, rate="")
         begin = perf_counter()
+        phases = dict(PHASES)
 
         def callback(phase: str, progress: Progress | None) -> None:
             nonlocal begin
             if progress is None:
                 begin = perf_counter()
-                bar.reset(task, description=PHASES.get(phase, phase), total=None, rate="")
+                bar.reset(task, description=phases.get(phase, phase), total=None, rate="")
+            elif progress.seconds is not None:
+                bar.console.print(_cost_of_exact(progress), highlight=False)
+                phases["orders"] = "searching all orders"
             else:
                 rate = progress.done / max(perf_counter() - begin, 1e-9)
                 bar.update(task, completed=progress.done, total=progress.total, rate=f"{rate:,.0f} moves/s")

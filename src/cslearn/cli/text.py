@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from cslearn.priors import Prior
 
 __all__ = [
+    "duration",
     "fit_document",
     "model_document",
     "print_confusion",
@@ -259,17 +260,17 @@ def print_estimate(cost: Cost) -> None:
     sizes = sorted(cost.candidates.sizes().values())
     _say(console, f"{cost.rows:,} rows, {len(sizes)} variables with up to {cost.largest_card} states")
     _say(console, f"candidates            {sizes[0]} to {sizes[-1]}, median {sizes[len(sizes) // 2]}")
-    _say(console, f"scoring contexts      {_duration(cost.score_seconds)}")
+    _say(console, f"scoring contexts      {duration(cost.score_seconds)}")
     if cost.exact:
-        _say(console, f"searching all orders  {_duration(cost.order_seconds)}")
+        _say(console, f"searching all orders  {duration(cost.order_seconds)}")
     else:
         _say(
             console,
-            f"sampling orders       {_duration(cost.order_seconds)} for {cost.n_chains} chains of"
+            f"sampling orders       {duration(cost.order_seconds)} for {cost.n_chains} chains of"
             f" {'up to ' if cost.up_to else ''}{cost.n_iter:,} moves, {1 / cost.move_seconds:,.0f} moves a second",
         )
     _say(console, f"memory                {max(cost.memory_bytes / 2**20, 1):,.0f} MB")
-    _say(console, f"all together          {_duration(cost.seconds)}; {cost.dominated_by} takes most of it")
+    _say(console, f"all together          {duration(cost.seconds)}; {cost.dominated_by} takes most of it")
     if cost.first_pass:
         _say(
             console,
@@ -278,7 +279,8 @@ def print_estimate(cost: Cost) -> None:
         )
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
+    """Return a time in words, rounded as an estimate is."""
     if seconds < 1:
         return "under a second"
     if seconds < 120:

@@ -28,11 +28,13 @@ from cslearn.orders.posterior import PAIRS_AT_ONCE
 from cslearn.orders.problem import are_looked_up
 from cslearn.scores import Scores
 
-__all__ = ["Cost", "estimate_cost"]
+__all__ = ["Cost", "estimate_cost", "exact_seconds"]
 
 # The part of the work that is timed: a fit of this many variables.
 TRIAL_VARIABLES = 12
 TRIAL_MOVES = 1000
+# Exact searches of a fit in which the data choose prior or sample size: one for the choice, one with what was chosen.
+EXACT_SEARCHES = 2
 # Chains are judged by pairs of variables, of which each takes so many bytes for each of the orders kept of a chain.
 JUDGING = 120
 MOST_KEPT, MOST_KEPT_OF_LOOKED_UP = 2000, 5000
@@ -164,9 +166,7 @@ def estimate_cost(
         problem = order_problem(scores)
         score_seconds = perf_counter() - begin
         begin = perf_counter()
-        if exact:
-            _ = ExactOrders(SubsetScores(scores)).context_probabilities
-        else:
+        if not exact:
             sample_chains(problem, n_chains=1, n_iter=TRIAL_MOVES, greedy_start=False, random_state=0)
         seconds = perf_counter() - begin
     full, small = _work(table, {v: len(c) for v, c in sets.sets.items()}), _work(trial, None)
@@ -184,9 +184,31 @@ def estimate_cost(
         seconds / TRIAL_MOVES * full[1] / small[1],
         memory,
         up_to,
-        seconds * _exact_work(of_all) / _exact_work(scores) if exact else None,
+        exact_seconds(of_all) if exact else None,
         beta == "auto" or beta > 2,
     )
+
+
+def exact_seconds(scores: Scores, searches: int = EXACT_SEARCHES) -> float:
+    """Return the seconds that exact searches with these scores will take: those of few of the variables, scaled up.
+
+    Examples
+    --------
+    >>> from cslearn.datasets import chickenpox_model
+    >>> from cslearn.estimators.cost import exact_seconds
+    >>> from cslearn.scores import Scores
+    >>> 0 < exact_seconds(Scores(chickenpox_model().sample(100, random_state=0))) < 60
+    True
+    """
+    trial = scores.table.select(_trial_variables(scores.table))
+    runs = []
+    # The first run compiles the kernels; what disturbs the others makes them longer, never shorter.
+    for _ in range(4):
+        begin = perf_counter()
+        of_few = Scores(trial, beta=min(max(scores.betas), 2))
+        ExactOrders(SubsetScores(of_few)).best_order()
+        runs.append(perf_counter() - begin)
+    return searches * min(runs) * _exact_work(scores) / _exact_work(of_few)
 
 
 def _exact_work(scores: Scores) -> int:

@@ -34,6 +34,7 @@ from cslearn.estimators.searching import (
     chain_problem,
     check_exact,
     default_temperatures,
+    exact_memory,
     looked_up_moves,
     search_by_chains,
     search_exactly,
@@ -141,7 +142,8 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         Seconds.
     callback : callable, optional
         Called as ``callback(phase, progress)`` while fitting: `phase` is a string, `progress` a
-        :class:`cslearn.orders.Progress`, or None when a phase begins.
+        :class:`cslearn.orders.Progress`, or None when a phase begins. With ``search="exact"`` it is told what the
+        search will take before it begins, by the same estimate as ``cslearn estimate``.
 
     Attributes
     ----------
@@ -338,6 +340,7 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
             exact = self._exactly(scores)
             if exact:
                 check_exact(scores, self.max_memory)
+                self._tell_cost(scores, searches=2 if adaptive or self.ess == "auto" else 1)
             problem = None if exact else chain_problem(scores, before)
         self.interrupted_ = False
         with self._phase("prior"):
@@ -458,6 +461,14 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         if self.search != "auto":
             return self.search == "exact"
         return self.n_iter == "auto" and self.checkpoint is None and affordable(scores)
+
+    def _tell_cost(self, scores: Scores, searches: int) -> None:
+        """Tell the callback what an exact search that was asked for will take."""
+        if self.callback is not None and self.search == "exact":
+            from cslearn.estimators.cost import exact_seconds
+
+            seconds, memory = exact_seconds(scores, searches), exact_memory(scores)
+            self.callback("orders", Progress(0, 1 << scores.table.p, -np.inf, seconds, memory))
 
     def _search(
         self,

@@ -43,11 +43,17 @@ FLATTEST = 0.4
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a search is: moves done of all chains, out of `total`, and the best log order score so far."""
+    """How far a search is: moves done of all chains, out of `total`, and the best log order score so far.
+
+    An exact search that was asked for tells, before it begins, the `total` number of sets that it goes through and
+    about how many `seconds` and bytes of `memory` it will take; chains do not.
+    """
 
     done: int
     total: int
     best: float
+    seconds: float | None = None
+    memory: float | None = None
 
 
 @dataclass(frozen=True)

@@ -1,16 +1,42 @@
-"""What all benchmarks share: how a time is taken, and what a table says of where it was measured."""
+"""What all benchmarks share: how a time is taken, what is kept of a run, and what a page says of where it was made."""
 
+import json
 import os
 import platform
 import resource
+import sys
 from collections.abc import Callable
 from importlib.metadata import version
+from pathlib import Path
 from time import perf_counter
+from typing import Any
 
 # Models and data that no choice of a default was made on: `benchmarks.defaults` and the trials before it used seeds
 # below 100 for models.
 FRESH_SEED = 50_000
 RESULTS = os.path.join(os.path.dirname(__file__), os.pardir, "docs", "benchmarks")
+
+
+class Kept:
+    """Results of cases by name, in a file of JSON lines if there is one, so that a run that was ended can go on."""
+
+    def __init__(self, path: str | None) -> None:
+        self.path = path
+        self.found: dict[str, Any] = {}
+        if path and Path(path).exists():
+            lines = Path(path).read_text(encoding="utf-8").splitlines()
+            self.found = dict(json.loads(line) for line in lines)
+
+    def __call__(self, name: str, function: Callable[..., Any], *arguments: Any) -> Any:
+        if name not in self.found:
+            begin = perf_counter()
+            self.found[name] = function(*arguments)
+            seconds = perf_counter() - begin
+            print(f"{name}, {seconds:.0f} s: {str(self.found[name])[:200]}", file=sys.stderr, flush=True)
+            if self.path:
+                with open(self.path, "a", encoding="utf-8") as file:
+                    file.write(json.dumps([name, self.found[name]]) + "\n")
+        return self.found[name]
 
 
 def provenance(packages: tuple[str, ...] = ("numpy", "numba")) -> str:
@@ -41,6 +67,13 @@ def table(headers: list[str], rows: list[list[object]]) -> str:
     lines = ["| " + " | ".join(headers) + " |", "|" + " --- |" * len(headers)]
     lines += ["| " + " | ".join(str(cell).replace("|", r"\|") for cell in row) + " |" for row in rows]
     return "\n".join(lines)
+
+
+def bold_least(column: list[float], digits: int) -> list[str]:
+    """Return the figures of a column of a table, the least in bold."""
+    texts = [f"{value:.{digits}f}" for value in column]
+    least = min(texts, key=float)
+    return [f"**{text}**" if text == least else text for text in texts]
 
 
 def publish(name: str, title: str, text: str) -> None:

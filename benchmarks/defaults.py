@@ -287,9 +287,9 @@ def verdict(columns: Columns, regrets: np.ndarray) -> str:
     text += "the least" if place == 1 else f"place {place}"
     text += f" of {len(ranks)}. "
     others = [k for k in ranks if k != own][:3]
-    text += "Less its regret, column by column with the standard error over columns: "
+    text += "Regret of others less that of the default, with the standard error over columns: "
     text += "; ".join(f"{name(columns.settings[k])} {difference(regrets[k] - regrets[own])}" for k in others)
-    text += f"; and the best with nothing chosen by the data, {name(columns.settings[fixed[0]])},"
+    text += f"; and of the best with nothing chosen by the data, {name(columns.settings[fixed[0]])},"
     text += f" {difference(regrets[fixed[0]] - regrets[own])}."
     return text
 

@@ -1,7 +1,10 @@
-"""How near learned models come to the truth, on random CStrees. Slow."""
+"""How near learned models come to the truth, on random CStrees that no default was chosen on. Slow."""
+
+from functools import cache
 
 import numpy as np
 import pytest
+from benchmarks.report import FRESH_SEED
 
 from cslearn import CStreeLearner, kl_divergence, random_cstree
 
@@ -11,7 +14,7 @@ pytestmark = pytest.mark.slow
 def ratio_to_oracle(p, models, n=1000, **settings):
     """Median D(learned || true) as a multiple of that with the true structure and estimated parameters."""
     learned, oracle = [], []
-    for seed in range(models):
+    for seed in range(FRESH_SEED, FRESH_SEED + models):
         truth = random_cstree(p, random_state=seed)
         data = truth.sample_table(n, random_state=seed + 1000)
         tree = CStreeLearner(random_state=0, **settings).fit(data).cstree_
@@ -33,10 +36,11 @@ def test_more_data_bring_the_learned_model_closer_to_the_oracles():
     assert ratio_to_oracle(10, 20, n=10_000) < 1.35
 
 
+@cache
 def held_out_gap(p, models, n=1000, **settings):
     """Mean gap to the truth in held-out log-likelihood, as a multiple of that with the true structure."""
     learned, oracle = [], []
-    for seed in range(models):
+    for seed in range(FRESH_SEED, FRESH_SEED + models):
         truth = random_cstree(p, random_state=seed)
         train, test = (truth.sample_table(rows, random_state=seed + k) for rows, k in ((n, 1000), (20_000, 2000)))
         best = truth.log_prob(test).mean()
@@ -45,9 +49,13 @@ def held_out_gap(p, models, n=1000, **settings):
     return np.mean(learned) / np.mean(oracle)
 
 
-def test_fifty_variables_are_predicted_well_by_the_adaptive_prior_and_averaged_parameters():
-    """Neither alone does as well."""
-    both = held_out_gap(50, 6)
-    assert both < 1.6
-    assert held_out_gap(50, 6, parameters="mean") > both
-    assert held_out_gap(50, 6, prior="tree") > both
+def test_the_adaptive_prior_and_averaged_parameters_predict_fifty_variables_better_than_either_alone():
+    both = held_out_gap(50, 10)
+    assert both < 1.7
+    assert held_out_gap(50, 10, parameters="mean") > both
+    assert held_out_gap(50, 10, prior="tree") > both
+
+
+@pytest.mark.xfail(strict=True, reason="1.61 on these ten models, with a standard error of 0.07; 1.59 on fifty")
+def test_fifty_variables_are_predicted_within_1_6_times_the_gap_of_the_oracle():
+    assert held_out_gap(50, 10) < 1.6

@@ -26,7 +26,7 @@ from cslearn.data import Table
 from cslearn.errors import ConvergenceWarning
 
 LARGE = [500, 1000]
-CASES = [(50, 1000, 10), (50, 10_000, 3), (100, 1000, 3), (100, 10_000, 2), (500, 1000, 1)]
+CASES = [(50, 1000, 20), (50, 10_000, 5), (100, 1000, 5), (100, 10_000, 3), (500, 1000, 1)]
 # Averages are taken up to this many variables, over so many orders, and for so many of the test rows.
 AVERAGED, N_ORDERS, N_ROWS = 50, 30, 4000
 CLIMBING: dict[str, object] = {"n_iter": 1, "n_chains": 1}

@@ -156,8 +156,8 @@ def data_set(name):
     return random_cstree(p, random_state=FRESH_SEED + p).sample(500, random_state=1)
 
 
-# What an effective sample size of 400, the least that passes, leaves open.
-WITHIN_ERROR = 0.03
+# Twice the standard error that passes.
+WITHIN_ERROR = 0.02
 
 
 @pytest.mark.parametrize("name", ["sachs", "random 12", "random 13", "random 15"])
@@ -177,7 +177,6 @@ def test_chains_say_that_they_agree_with_the_exact_search_when_and_only_when_the
             assert difference > WITHIN_ERROR
         if length == "auto":
             assert converged
-            assert difference < 0.02
             assert drawn.log_order_score_ == pytest.approx(exact.log_order_score_, abs=1e-6)
 
 

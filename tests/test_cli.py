@@ -75,7 +75,8 @@ def test_chains_are_judged_and_kept(run, data, tmp_path):
     code, out, err = fit("--n-iter", 300)
     assert code == 0
     assert "note: the chains have not converged after 300 moves each" in err
-    assert "give a larger --n-iter (or auto), or more chains (--n-chains)" in err
+    assert "give --search exact without --checkpoint, which searches all orders, a larger --n-iter (or auto), or" in err
+    assert "or more chains (--n-chains)." in err
     code, out, err = fit("--posterior", tmp_path / "draws.npz", "--json")
     document = json.loads(out)["chains"]
     assert (code, err, document["converged"], document["n_chains"]) == (0, "", True, 4)

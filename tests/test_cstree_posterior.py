@@ -333,6 +333,26 @@ def test_edges_are_diagnosed_after_a_fit():
     assert found.loc[found["kind"] == "edge", "r_hat"].max() > 1.5
 
 
+def test_the_verdict_says_what_was_not_looked_at(monkeypatch):
+    from cslearn.posterior import posterior as module
+
+    def judged():
+        fitted = CStreeLearner(search="mcmc", n_iter=4000, random_state=0).fit(data).posterior_
+        return fitted.verdict, (fitted.diagnostics()["kind"] == "edge").any()
+
+    data = chickenpox_model().sample(300, random_state=0)
+    verdict, edges = judged()
+    assert (verdict.converged, verdict.note, edges) == (True, "", True)
+    monkeypatch.setattr(module, "EDGE_WORK", 100_000)
+    verdict, edges = judged()
+    assert verdict.note == "edges were looked at in 208 draws of each chain, too few for their standard errors"
+    assert edges
+    monkeypatch.setattr(module, "EDGE_WORK", 1000)
+    verdict, edges = judged()
+    assert verdict.note == "edges were not looked at, which would take long with 4 variables"
+    assert not edges
+
+
 @pytest.mark.parametrize("prior", ["tree", "uniform"])
 @pytest.mark.parametrize("beta", [1, 2, 3])
 def test_parent_sets_have_their_posterior_probabilities(prior, beta):

@@ -109,11 +109,11 @@ def test_a_wrong_shape_is_refused():
 
 
 # ---------------------------------------------------------------- the verdict
-def judged(*columns, n_chains=4, kind="precedence"):
+def judged(*columns, n_chains=4, kind="precedence", **standards):
     draws = np.stack(columns, axis=2)
     names = [f"q{i}" for i in range(len(columns))]
     frame = diagnose([Quantities("score", names[:1], draws[:, :, :1]), Quantities(kind, names[1:], draws[:, :, 1:])])
-    return Verdict.of(frame, n_chains, draws.shape[1])
+    return Verdict.of(frame, n_chains, draws.shape[1], **standards)
 
 
 def test_the_verdict():
@@ -144,6 +144,30 @@ def test_the_verdict():
     assert isnan(judged(constant).r_hat)
 
 
+def test_standard_errors_of_edges_are_judged_where_that_is_asked_for():
+    good = autoregressive(0.0, (4, 500))
+    edge = 0.5 + 0.4 * np.sign(autoregressive(0.5, (4, 500)))
+    error = edge.std() / np.sqrt(effective_sample_size(edge))
+    assert 0.01 < error < 0.03
+    assert judged(good, edge, kind="edge").converged
+    assert judged(good, edge, kind="edge", max_error=1.01 * error).converged
+    wide = judged(good, edge, kind="edge", max_error=0.99 * error)
+    assert not wide.converged
+    assert wide.reason.startswith(f"the standard error of the probability of 'q1' is {error:.3f} and should be at most")
+    # It is a standard of edges alone.
+    assert judged(good, edge > 0.5, kind="precedence", max_error=0.001).converged
+    assert judged(good, edge, kind="edge", note="of two things one").note == "of two things one"
+
+
+def test_standard_errors_are_those_of_the_means():
+    rng = np.random.default_rng(3)
+    draws = rng.random((4, 400, 200))
+    frame = diagnose([Quantities("edge", list(map(str, range(200))), draws)])
+    assert frame["standard_error"].mean() == pytest.approx(draws.mean(axis=(0, 1)).std(), rel=0.15)
+    both = [Quantities("edge", list(map(str, range(200))), values) for values in (draws < 0.2, (draws < 0.2) * 1.0)]
+    np.testing.assert_allclose(diagnose(both[:1])["standard_error"], diagnose(both[1:])["standard_error"])
+
+
 def test_the_frame_joins_blocks():
     good = autoregressive(0.0, (4, 50))[:, :, None]
     frame = diagnose(
@@ -152,7 +176,7 @@ def test_the_frame_joins_blocks():
         )
     )
     assert isinstance(frame, pd.DataFrame)
-    assert frame.columns.tolist() == ["kind", "quantity", "mean", "r_hat", "ess"]
+    assert frame.columns.tolist() == ["kind", "quantity", "mean", "r_hat", "ess", "standard_error"]
     assert frame["kind"].tolist() == ["score", "edge", "edge"]
     assert frame["quantity"].tolist() == ["a", "b", "c"]
     assert frame["mean"][1] == (good > 0).mean()

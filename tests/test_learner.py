@@ -300,7 +300,7 @@ def test_chains_go_on_until_they_agree_or_the_limit_is_reached():
     other = CStreeLearner(search="mcmc", n_jobs=1).fit(data)
     assert np.array_equal(other.posterior_.orders, learner.posterior_.orders)
     with pytest.warns(
-        ConvergenceWarning, match=r"after 2,600 moves each: .* For those give a larger max_iter, or more"
+        ConvergenceWarning, match=r"after 2,600 moves each: .* give search=.exact., .*, a larger max_iter, more"
     ):
         limited = CStreeLearner(max_iter=2600, n_chains=2, beta=1, random_state=3).fit(
             random_cstree(20, random_state=1).sample(500, random_state=2)
@@ -314,6 +314,16 @@ def test_short_chains_are_called_short():
     with pytest.warns(ConvergenceWarning, match=r"n_iter \(or 'auto'\)"):
         learner = CStreeLearner(n_iter=30).fit(data)
     assert learner.n_iter_ == 120
+    # What helps is named where it can be had.
+    many = random_cstree(24, random_state=1).sample(200, random_state=2)
+    for settings, rows, helps in (
+        ({}, data, "give search='exact', which searches all orders, a larger n_iter .*, or several temperatures"),
+        ({"n_temperatures": 2}, data, r"searches all orders, a larger n_iter \(or 'auto'\), or more chains \(n_chains"),
+        ({"max_memory": 1}, data.iloc[:, :3], "give a larger n_iter"),
+        ({}, many, "give a larger n_iter"),
+    ):
+        with pytest.warns(ConvergenceWarning, match=helps):
+            CStreeLearner(n_iter=30, **settings).fit(rows)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         CStreeLearner(n_iter=5000).fit(data)

@@ -546,6 +546,8 @@ OPTIONS = {
     r"\bn_chains\b": "--n-chains",
     r"\bmax_memory\b": "--max-memory",
     r"\bcheckpoint= out\b": "--checkpoint out",
+    r"more chains \(--n-chains\), or several temperatures \(n_temperatures=4\)": "or more chains (--n-chains)",
+    r"without a checkpoint": "without --checkpoint",
     r"\bsearch='(\w+)'": r"--search \1",
     r"\bleave_out=": "--leave-out",
     r"\bsample_weight=": "--weights",

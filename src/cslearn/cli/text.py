@@ -96,6 +96,7 @@ def _chains_document(learner: CStreeLearner) -> dict[str, Any]:
         "converged": verdict.converged,
         "r_hat": verdict.r_hat if isfinite(verdict.r_hat) else None,
         "ess": verdict.ess if isfinite(verdict.ess) else None,
+        "note": verdict.note or None,
     }
 
 
@@ -161,7 +162,7 @@ def _print_learned(console: Console, learner: CStreeLearner) -> None:
         _say(
             console,
             f"{len(chains)} chains of {chains[0].n_iter:,} moves agree: R-hat up to {verdict.r_hat:.3f}, effective"
-            f" sample sizes from {verdict.ess:,.0f}",
+            f" sample sizes from {verdict.ess:,.0f}{f'; {verdict.note}' if verdict.note else ''}",
         )
     moves = learner.n_iter_ / max(learner.timings_["orders"], 1e-9)
     _say(console, f"Seconds: {phases} ({learner.n_iter_:,} moves, {moves:,.0f} a second)")

@@ -35,6 +35,7 @@ from cslearn.estimators.searching import (
     check_exact,
     default_temperatures,
     exact_memory,
+    is_feasible,
     looked_up_moves,
     search_by_chains,
     search_exactly,
@@ -50,6 +51,7 @@ from cslearn.orders import (
     adapted_ess,
     sample_chains,
 )
+from cslearn.orders.problem import are_looked_up
 from cslearn.orders.summary import summarise
 from cslearn.posterior import CStreePosterior
 from cslearn.priors import ADAPTIVE, Prior, TreePrior, check_stagings
@@ -378,17 +380,20 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
             with self._phase("context bounds"):
                 joined = posterior.edge_probabilities(directed=False).to_numpy()
                 order = posterior.order_names(posterior.best.best_order)
-                deep = deeper_scores(scores, joined, order, beta=bounds.get(None, bounds))
+                wanted = not isinstance(self.candidates, str) or self.candidates == "all"
+                room = self.max_memory if wanted and self.search != "exact" else 0.0
+                deep = deeper_scores(scores, joined, order, beta=bounds.get(None, bounds), max_memory=room)
                 if deep is not scores:
-                    wanted = not isinstance(self.candidates, str) or self.candidates == "all"
-                    self.candidates_ = used_candidates(self.candidates_, deep, wanted=wanted)
+                    self.candidates_ = used_candidates(self.candidates_, deep, wanted=wanted, max_memory=room)
                     # What the data choose was chosen for two context variables.
                     chosen = adapted_ess(deep, order) if self.ess == "auto" else deep.ess
                     scores = deep if chosen == deep.ess else deep.with_ess(chosen)
+                    problem = None if are_looked_up(scores) else chain_problem(scores, before)
                     if adaptive:
-                        scores, _ = with_adapted_prior(scores, None, posterior.best.best_order)
+                        scores, problem = with_adapted_prior(scores, problem, posterior.best.best_order)
                     self.prior_ = scores.prior
-                    problem = None if self._exactly(scores) else chain_problem(scores, before)
+                    if problem is None and not self._exactly(scores):
+                        problem = chain_problem(scores, before)
                     # Where only some variables have a larger bound the first pass has found most of the order.
                     longest = self.max_iter
                     if self.n_iter == "auto" and longest is None and None not in bounds:
@@ -646,14 +651,25 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
                 stacklevel=3,
             )
         elif not self.posterior_.converged:
-            more = "max_iter" if self.n_iter == "auto" else "n_iter (or 'auto')"
             warnings.warn(
                 f"the chains have not converged after {chains[0].n_iter:,} moves each:"
                 f" {self.posterior_.verdict.reason}. The model is the best found, but shares of the draws may be far"
-                f" from posterior probabilities. For those give a larger {more}, or more chains (n_chains).",
+                f" from posterior probabilities. For those give {self._remedies()}.",
                 ConvergenceWarning,
                 stacklevel=3,
             )
+
+    def _remedies(self) -> str:
+        """Return what helps chains that have not converged."""
+        scores, settings = self.posterior_.scores, self.posterior_.settings
+        more = "max_iter" if self.n_iter == "auto" else "n_iter (or 'auto')"
+        found = [f"a larger {more}", "more chains (n_chains)"]
+        if settings.get("n_temperatures") == 1:
+            found.append("several temperatures (n_temperatures=4)")
+        if scores is not None and is_feasible(scores, self.max_memory):
+            exact = "search='exact'" if self.checkpoint is None else "search='exact' without a checkpoint"
+            found.insert(0, f"{exact}, which searches all orders")
+        return f"{', '.join(found[:-1])}, or {found[-1]}"
 
 
 def _plain(bound: Any) -> Any:

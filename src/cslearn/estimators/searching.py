@@ -33,6 +33,7 @@ __all__ = [
     "check_exact",
     "default_temperatures",
     "exact_memory",
+    "is_feasible",
     "looked_up_moves",
     "search_by_chains",
     "search_exactly",
@@ -64,13 +65,20 @@ def exact_memory(scores: Scores) -> int:
 
 def affordable(scores: Scores) -> bool:
     """Tell whether an exact search is a matter of seconds."""
+    if scores.beta > 2 and not are_looked_up(scores):
+        return False
     return scores.table.p <= AUTO_EXACT and exact_memory(scores) <= AUTO_MEMORY
+
+
+def is_feasible(scores: Scores, max_memory: float) -> bool:
+    """Tell whether an exact search is within its limits."""
+    return scores.table.p <= MOST_EXACT and exact_memory(scores) <= max_memory
 
 
 def check_exact(scores: Scores, max_memory: float) -> None:
     """Raise an error that states the cost of an exact search if that is too high."""
-    p, needed = scores.table.p, exact_memory(scores)
-    if p > MOST_EXACT or needed > max_memory:
+    if not is_feasible(scores, max_memory):
+        p, needed = scores.table.p, exact_memory(scores)
         raise LimitError(
             f"an exact search over the orders of {p} variables goes through 2^{p} sets of them and needs about"
             f" {needed / 2**30:.3g} GB; it is limited to {MOST_EXACT} variables and to {max_memory / 2**30:.3g} GB"
@@ -102,7 +110,7 @@ def chain_problem(scores: Scores, before: NDArray[np.bool_]) -> Any:
 
 def with_adapted_prior(scores: Scores, problem: Any, order: NDArray[np.int64]) -> tuple[Scores, Any]:
     """Return scores and problem with the tree prior that suits an order; the problem is None for an exact search."""
-    if problem is None or max(scores.betas) > 2:
+    if problem is None or (scores.beta > 2 and are_looked_up(scores)):
         scores = scores.with_prior(adapted_prior_of_scores(scores, [scores.table.variables[i] for i in order]))
         return scores, None if problem is None else lookup_problem(SubsetScores(scores), problem.before)
     if are_looked_up(scores):

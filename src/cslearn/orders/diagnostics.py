@@ -40,6 +40,8 @@ Floats = NDArray[np.float64]
 MAX_R_HAT = 1.01
 MAX_R_HAT_OF_MANY = 1.05
 MIN_ESS_OF_A_CHAIN = 100
+# Probabilities of edges are right to about two digits where moves take so little time that this can be had.
+MAX_ERROR = 0.01
 
 
 class Quantities(NamedTuple):
@@ -194,7 +196,7 @@ def _plain_size(z: Floats) -> Floats:
 
 
 def diagnose(blocks: Iterable[Quantities]) -> pd.DataFrame:
-    """Return a frame with the columns ``kind``, ``quantity``, ``mean``, ``r_hat`` and ``ess``.
+    """Return a frame with the columns ``kind``, ``quantity``, ``mean``, ``r_hat``, ``ess`` and ``standard_error``.
 
     Blocks are taken one after the other, so they need not be in memory all at once.
     """
@@ -208,8 +210,10 @@ def diagnose(blocks: Iterable[Quantities]) -> pd.DataFrame:
         if varies.any():
             moving = draws[:, :, varies]
             figures[:, varies] = r_hat(moving), effective_sample_size(moving)
-        columns = {"kind": kind, "quantity": names, "mean": draws.mean(axis=(0, 1))}
-        frames.append(pd.DataFrame({**columns, "r_hat": figures[0], "ess": figures[1]}))
+        mean = draws.mean(axis=(0, 1))
+        spread = np.sqrt(mean * (1 - mean)) if draws.dtype == bool else draws.std(axis=(0, 1))
+        columns = {"kind": kind, "quantity": names, "mean": mean, "r_hat": figures[0], "ess": figures[1]}
+        frames.append(pd.DataFrame({**columns, "standard_error": spread / np.sqrt(figures[1])}))
     return pd.concat([frame for frame in frames if len(frame)], ignore_index=True)
 
 
@@ -222,24 +226,32 @@ class Verdict:
     converged : bool
         Whether there is no reason to doubt the draws: R-hat of the log score is at most 1.01, that of the others, of
         which the largest of many is looked at, at most 1.05, and every effective sample size is at least 100 for each
-        chain, but for edges, for which some of the draws are looked at. What never varies in any chain is no reason
-        for doubt.
+        chain, but for edges, for which some of the draws are looked at. Where moves take little time the standard error
+        of the probability of each edge is at most 0.01 instead. What never varies in any chain is no reason for doubt.
     r_hat, ess : float
         The largest R-hat and the smallest effective sample size; not a number if nothing varies.
     reason : str
         What is wrong; empty if nothing is.
+    note : str
+        What was not looked at, because there are many variables; empty if nothing was left out.
     """
 
     converged: bool
     r_hat: float
     ess: float
     reason: str
+    note: str = ""
 
     @classmethod
-    def of(cls, diagnostics: pd.DataFrame, n_chains: int, n_draws: int) -> Verdict:
-        """Judge the frame that :func:`diagnose` returns, for chains of `n_draws` draws."""
+    def of(
+        cls, diagnostics: pd.DataFrame, n_chains: int, n_draws: int, *, max_error: float = np.inf, note: str = ""
+    ) -> Verdict:
+        """Judge the frame that :func:`diagnose` returns, for chains of `n_draws` draws.
+
+        The standard error of the probability of an edge is to be at most `max_error`.
+        """
         if n_draws < 4:
-            return cls(False, np.nan, np.nan, f"there are only {n_draws} draws of each chain")
+            return cls(False, np.nan, np.nan, f"there are only {n_draws} draws of each chain", note)
         found = diagnostics["r_hat"].to_numpy()
         limits = np.where(diagnostics["kind"] == "score", MAX_R_HAT, MAX_R_HAT_OF_MANY)
         excess = np.where(np.isnan(found), -np.inf, found - limits)
@@ -258,5 +270,12 @@ class Verdict:
                 f"the effective sample size of {diagnostics['quantity'][fewest]!r} is {sizes[fewest]:.0f} and should be"
                 f" at least {wanted}"
             )
+        errors = diagnostics["standard_error"].where(diagnostics["kind"] == "edge").fillna(-np.inf).to_numpy()
+        widest = int(errors.argmax())
+        if errors[widest] > max_error:
+            reasons.append(
+                f"the standard error of the probability of {diagnostics['quantity'][widest]!r} is"
+                f" {errors[widest]:.3f} and should be at most {max_error:g}"
+            )
         largest, smallest = diagnostics["r_hat"].max(), judged.min()
-        return cls(not reasons, float(largest), float(smallest), "; ".join(reasons))
+        return cls(not reasons, float(largest), float(smallest), "; ".join(reasons), note)

@@ -110,10 +110,11 @@ class OrderPosterior:
         DataFrame
             A row for the log order score and one for each pair of variables, whether the first comes before the second
             (at most 5000 pairs, taken at random but always the same), with the columns ``kind``, ``quantity``,
-            ``mean``, ``r_hat`` and ``ess``. With the scores at hand, as after a fit, a row follows for each edge whose
-            probability given the order varies from draw to draw, unless there are too many variables for that. See
+            ``mean``, ``r_hat``, ``ess`` and ``standard_error``, that of the mean. With the scores at hand, as after a
+            fit, a row follows for each edge whose probability given the order varies from draw to draw, unless there
+            are too many variables for that, which the ``note`` of :attr:`verdict` says. See
             :func:`cslearn.orders.r_hat` and :func:`cslearn.orders.effective_sample_size`.
-            Both are not a number for what is the same in all draws.
+            All three are not a number for what is the same in all draws.
 
         Examples
         --------
@@ -143,7 +144,11 @@ class OrderPosterior:
 
     def _judge(self, blocks: Iterable[Quantities]) -> Verdict:
         n_draws = min(len(chain.orders) for chain in self.chains)
-        return Verdict.of(diagnose(blocks), len(self.chains), n_draws)
+        return Verdict.of(diagnose(blocks), len(self.chains), n_draws, **self._standards())
+
+    def _standards(self) -> dict[str, Any]:
+        """Return what a verdict depends on besides the diagnostics."""
+        return {}
 
     def _quantities(self) -> Iterator[Quantities]:
         """Give the quantities that are diagnosed."""

@@ -57,6 +57,7 @@ def summarise(posterior: OrderPosterior) -> dict[str, Any]:
             "r_hat": _number(verdict.r_hat),
             "ess": _number(verdict.ess),
             "reason": verdict.reason,
+            "note": verdict.note,
         },
     }
 

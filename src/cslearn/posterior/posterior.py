@@ -19,7 +19,7 @@ from cslearn.data import Table, as_table, incomplete_codes
 from cslearn.errors import InputError
 from cslearn.graphs import CSIRelation
 from cslearn.orders import Chain, ExactOrders, OrderPosterior
-from cslearn.orders.diagnostics import Quantities, Verdict
+from cslearn.orders.diagnostics import MAX_ERROR, Quantities, Verdict
 from cslearn.orders.problem import are_looked_up
 from cslearn.posterior.levels import Level, Levels, draw_levels, drawn_levels, exact_levels
 from cslearn.scores import Scores
@@ -42,10 +42,11 @@ EDGE_WORK = 6 * 10**7
 # Numbers that are kept at once.
 EDGE_MEMORY = 2**25
 # Edges that are diagnosed: those whose probability varies by this much from order to order, of these not more than so
-# many, and none if that is too much work for so many draws of each chain; more than so many are not looked at.
+# many, and none if that is too much work for so many draws of each chain. More draws than these, of all chains, are not
+# looked at; where scores are looked up there are enough of them for standard errors.
 LEAST_SPREAD = 0.01
 MAX_EDGES = 5000
-LEAST_DRAWS, MOST_DRAWS = 200, 500
+LEAST_DRAWS, MOST_DRAWS, DRAWS_FOR_ERRORS = 200, 2000, 4000
 # CStrees that missing cells are summed out of.
 N_TREES = 50
 # Effects that are smaller than this part of the largest are zero.
@@ -268,14 +269,36 @@ class CStreePosterior(OrderPosterior):
         of_orders = self._judge(super()._quantities())
         return self._judge(self._quantities()) if of_orders.converged else of_orders
 
+    def _standards(self) -> dict[str, Any]:
+        if self.scores is None or self.exact is not None:
+            return {}
+        number, p = self._draws_for_edges, len(self.variables)
+        if not number:
+            return {"note": f"edges were not looked at, which would take long with {p} variables"}
+        if not are_looked_up(self.scores):
+            return {}
+        if number * len(self.chains) < DRAWS_FOR_ERRORS and number < min(len(chain.orders) for chain in self.chains):
+            return {"note": f"edges were looked at in {number} draws of each chain, too few for their standard errors"}
+        return {"max_error": MAX_ERROR}
+
+    @property
+    def _draws_for_edges(self) -> int:
+        """The draws of each chain in which edges are looked at; zero if that takes too long."""
+        n, p = min(len(chain.orders) for chain in self.chains), len(self.variables)
+        most = min(EDGE_WORK // self._levels.cost_of_edges, EDGE_MEMORY // p**2) // len(self.chains)
+        if most < min(n, LEAST_DRAWS):
+            return 0
+        enough = DRAWS_FOR_ERRORS if are_looked_up(self._scores) else MOST_DRAWS
+        return min(n, most, max(-(-enough // len(self.chains)), LEAST_DRAWS))
+
     def _edge_quantities(self) -> Iterator[Quantities]:
         if self.scores is None or self.exact is not None:
             return
         n, p = min(len(chain.orders) for chain in self.chains), len(self.variables)
-        most = min(EDGE_WORK // self._levels.cost_of_edges, EDGE_MEMORY // p**2) // len(self.chains)
-        if most < min(n, LEAST_DRAWS):
+        number = self._draws_for_edges
+        if not number:
             return
-        some = np.unique(np.linspace(0, n - 1, min(n, most, MOST_DRAWS)).astype(int)) - n
+        some = np.unique(np.linspace(0, n - 1, number).astype(int)) - n
         orders = np.concatenate([chain.orders[some] for chain in self.chains])
         # Two digits of each probability: further ones would only be rounding errors for the ranks.
         draws = self._levels.edges(orders).round(2).reshape(len(self.chains), len(some), p * p)

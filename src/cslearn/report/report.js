@@ -748,7 +748,7 @@
     ].filter(Boolean).join(" and ");
     const reason = verdict.converged ? "The diagnostics give no reason to doubt the draws"
       : `The draws should not be trusted yet: ${verdict.reason}`;
-    return `${reason}${numbers ? ` (of the score and of what comes before what, ${numbers})` : ""}.`;
+    return `${reason}${numbers ? ` (of the score and of what comes before what, ${numbers})` : ""}${verdict.note ? `; ${verdict.note}` : ""}.`;
   }
 
   function buildOrders() {

@@ -51,7 +51,7 @@ def objective(scores, order, prior):
 @given(table=tables(min_p=2, max_p=4), root=PROBABILITIES, split=PROBABILITIES, same=PROBABILITIES)
 def test_order_scores_for_any_probabilities_equal_the_sum_over_all_stagings(table, root, split, same):
     """A change of the prior in a problem gives what the prior's definition does."""
-    from cslearn._kernels.levels import new_state
+    from cslearn._kernels.either import new_state
     from cslearn._kernels.relocation import rescore, set_order
 
     rows, weights = rows_of(table)

@@ -17,7 +17,7 @@ from scipy.stats import chisquare
 import naive
 from cslearn import random_cstree
 from cslearn._kernels import lookup, relocation
-from cslearn._kernels.levels import new_state
+from cslearn._kernels.either import new_state
 from cslearn.candidates import Knowledge
 from cslearn.data import Table
 from cslearn.errors import InputError
@@ -138,8 +138,11 @@ def test_with_three_context_variables_one_move_leaves_the_exact_order_posterior_
     before = Knowledge.coerce(KNOWLEDGE[known]).precedence(table.variables)
     posterior = enumerated_posterior(table, prior, before, beta=3, kind=kind)
     orders, chances = list(posterior), np.array(list(posterior.values()))
-    problem = lookup_problem(SubsetScores(Scores(table, beta=3, prior=prior, stagings=kind)), before)
+    scores = Scores(table, beta=3, prior=prior, stagings=kind)
+    problem = lookup_problem(SubsetScores(scores), before)
     matrix = looked_up_matrix(problem, orders)
+    if kind == "tree":
+        assert np.abs(transition_matrix(order_problem(scores, before), orders) - matrix).max() < 1e-12
     assert np.allclose(matrix.sum(axis=1), 1, atol=1e-12)
     assert np.abs(chances @ matrix - chances).max() < 1e-12
     flow = chances[:, None] * matrix

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from copy import copy
 from functools import cached_property
-from itertools import combinations, permutations
+from itertools import combinations, combinations_with_replacement, permutations
 from math import comb, factorial, fsum, inf, lgamma, prod
 from typing import Any, Protocol
 
@@ -43,6 +42,8 @@ __all__ = [
 MOST_ORDERED = 4
 # Log-gammas of whole counts are looked up while their table has at most this many entries.
 LOOK_UP_LIMIT = 10_000_000
+# Counting contexts of three variables, 64 rows in a word of bits take as long as so many rows one by one.
+ROWS_OF_A_WORD = 0.3
 
 
 Floats = NDArray[np.float64]
@@ -150,6 +151,7 @@ class Scores:
         self._deep: dict[int, tuple[list[Floats], Floats]] = {}
         self._flat: dict[int, Floats] = {}
         self._distinct: dict[int, tuple[Table, NDArray[Any]]] = {}
+        self._packed: dict[tuple[int, int], tuple[NDArray[Any], ...]] = {}
         self.index = {name: i for i, name in enumerate(self.table.variables)}
         self.candidates = self._checked_candidates(candidates)
         # No context has more variables than there are candidates.
@@ -161,17 +163,26 @@ class Scores:
 
     def with_prior(self, prior: str | Prior) -> Scores:
         """Return the scores with another prior over stagings; the tables, which do not depend on it, are shared."""
-        other = copy(self)
+        other = self._twin()
         other.prior = self._checked_prior(prior)
         return other
 
     def with_ess(self, ess: float) -> Scores:
         """Return the scores with another equivalent sample size; their tables are filled anew."""
-        other = copy(self)
+        other = self._twin()
         other.ess = check_ess(ess)
-        other._deep, other._flat, other._distinct = {}, {}, {}
+        other._deep, other._flat, other._packed = {}, {}, {}
         other.__dict__.pop("tables", None)
         return other
+
+    def _twin(self) -> Scores:
+        other = object.__new__(Scores)
+        other.__dict__.update(self.__dict__)
+        return other
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A copy elsewhere fills the tables beyond two context variables when it needs them.
+        return self.__dict__ | {"_deep": {}, "_flat": {}, "_distinct": {}, "_packed": {}}
 
     def _checked_prior(self, prior: str | Prior) -> Prior:
         found = get_prior(prior)
@@ -454,7 +465,14 @@ class Scores:
             tables = [np.zeros((m, d) * t) for t in range(beta)]
             summed = not self._takes_all(target)
             tables.append(np.zeros((*((m, d) * (beta - 1)), m) if summed else (m, d) * beta))
+            by_bits = self._bits(target) if summed and beta == 3 else None
             for t, out in enumerate(tables):
+                if t == beta and by_bits is not None:
+                    from cslearn._kernels.triples import scores_of_splits
+
+                    words, starts, *look_ups = by_bits
+                    scores_of_splits(words, starts, cards, target, candidates, *look_ups, out)
+                    break
                 score_sets(
                     rows_of_columns,
                     np.ones(table.n) if table.weights is None else table.weights,
@@ -470,6 +488,30 @@ class Scores:
                 )
             self._deep[target] = tables[:-1], tables[-1]
         return self._deep[target]
+
+    def _bits(self, target: int) -> tuple[NDArray[Any], ...] | None:
+        """Return what counts contexts of three variables by bits, with log-gammas, if that is faster than by rows."""
+        table = self.counted(target)
+        cards = np.array(table.cards, dtype=np.int64)
+        sizes = cards[cards > 1].tolist()
+        products = np.array(sorted({a * b * c for a, b, c in combinations_with_replacement(set(sizes), 3)}))
+        cells = np.mean(sizes) ** 3 * cards[target] if sizes else 0.0
+        if (
+            table.weights is not None
+            or cells * ROWS_OF_A_WORD * table.n / 64 > self._collapsed(target)[0].n
+            or 2 * len(products) * (table.n + 1) + products.max(initial=0) > LOOK_UP_LIMIT
+        ):
+            return None
+        key = id(table), int(cards[target])
+        if key not in self._packed:
+            from cslearn._kernels.contexts import pack
+
+            starts = np.concatenate([[0], np.cumsum(cards)[:-1]])
+            entry = np.zeros(int(products.max(initial=0)) + 1, dtype=np.int64)
+            entry[products] = np.arange(len(products))
+            log_gammas = log_gamma_tables(table.n, self.ess, products, key[1])
+            self._packed[key] = pack(table.codes, cards, starts), starts, log_gammas, entry
+        return self._packed[key]
 
     def _collapsed(self, target: int) -> tuple[Table, NDArray[Any]]:
         """Return the distinct rows that count for a target, and their codes, one contiguous row for each variable."""

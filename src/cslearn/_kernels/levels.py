@@ -5,11 +5,10 @@ For each target the level ``L`` is the set of its candidates that come before it
 ``w(k, x, j)``. Relative to the stop ``z(x_k = x)`` these sums are kept for all candidates ``k``, so that the score of a
 level with one variable more or less takes O(|L| d) instead of O(|L|^2 d), by additions and multiplications alone.
 
-With many rows these numbers span more orders of magnitude than a double holds. Then a number is a pair of a double, the
-mantissa, and an integer exponent to the base 2^128. Mantissas of factors lie within 2^-64 and 2^64, so that of two
-numbers whose exponents differ by more than one the smaller does not matter. Where all variables are binary, a target
-none of whose scores can pass the range of a double is *light*: its exponents are zero and left alone. One variable of
-more states makes the arrays of all targets wider, and then none is.
+With many rows these numbers span more orders of magnitude than a double holds, and have exponents of their own
+(:mod:`cslearn._kernels.numbers`). Where all variables are binary, a target none of whose scores can pass the range of a
+double is *light*: its exponents are zero and left alone. One variable of more states makes the arrays of all targets
+wider, and then none is.
 """
 
 from collections import namedtuple
@@ -18,20 +17,9 @@ from math import log, nan
 import numpy as np
 
 from cslearn._kernels import inner
+from cslearn._kernels.numbers import LOG_BASE, SMALLEST_REST, STOP, ZERO_EXPONENT, lost, minus, normal, plus
 
 __all__ = ["Problem", "State", "fill", "join", "leave", "log_score", "new_state", "sum_of_stagings"]
-
-BASE = 2.0**128
-INVERSE = 2.0**-128
-LARGE = 2.0**64
-SMALL = 2.0**-64
-LOG_BASE = 128 * log(2.0)
-ZERO_EXPONENT = -(2**28)
-
-# Where a subtraction would leave less than this part of a sum the level is made anew, so that rounding errors stay
-# small. Sums are added to a stop that is worth at least STOP in the same unit; what is small beside it does not matter.
-SMALLEST_REST = 1e-3
-STOP = 0.5
 
 # What does not change.
 #   stop[i]                  log z of the whole level
@@ -77,55 +65,14 @@ def new_state(problem):
 
 
 @inner
-def _plus(a, a_e, b, b_e):
-    if a_e == b_e:
-        return a + b, a_e
-    if a_e < b_e:
-        a, a_e, b, b_e = b, b_e, a, a_e
-    return (a + b * INVERSE, a_e) if a_e == b_e + 1 else (a, a_e)
-
-
-@inner
-def _minus(a, a_e, b, b_e):
-    """Subtract the smaller number b."""
-    if a_e == b_e:
-        return a - b, a_e
-    if a_e == b_e + 1:
-        return a - b * INVERSE, a_e
-    if a_e + 1 == b_e:
-        return a * INVERSE - b, b_e
-    return a, a_e
-
-
-@inner
-def _normal(a, a_e):
-    """Bring the mantissa of a product of two factors back into its range."""
-    if a > LARGE:
-        return a * INVERSE, a_e + 1
-    if a < SMALL and a > 0.0:
-        return a * BASE, a_e - 1
-    return a, a_e
-
-
-@inner
 def _lost_full(rest, rest_e, total, total_e, d_k):
     """Tell the same of a sum of full splits, which is added to a product of as many brackets as the root has states.
 
     With many states that product may be far smaller than a single stop.
     """
     if d_k <= 20:
-        return _lost(rest, rest_e, total, total_e)
+        return lost(rest, rest_e, total, total_e)
     return total > 0.0 and (rest_e != total_e or rest < SMALLEST_REST * total)
-
-
-@inner
-def _lost(rest, rest_e, total, total_e):
-    """Tell whether too little is left of a sum for a subtraction to be trusted."""
-    if total_e < 0:
-        return False
-    if total_e > 0:
-        return rest_e != total_e or rest < SMALLEST_REST * total
-    return rest + STOP < SMALLEST_REST * total
 
 
 @inner
@@ -186,7 +133,7 @@ def sum_of_stagings(problem, i, state, row, v, sign, m):
             value, value_e = 1.0, np.int64(0)
             if beta == 1:
                 for _ in range(d_k):
-                    value, value_e = _normal(value * stop, value_e)
+                    value, value_e = normal(value * stop, value_e)
             else:
                 changes = sign != 0 and k != v
                 added, added_e = 1.0, np.int64(0)
@@ -195,28 +142,28 @@ def sum_of_stagings(problem, i, state, row, v, sign, m):
                     split, split_e = sums[at], sums_e[at]
                     if changes:
                         term, term_e = pair[there], np.int64(pair_e[there])
-                        added, added_e = _normal(added * term, added_e + term_e)
+                        added, added_e = normal(added * term, added_e + term_e)
                         if sign > 0:
-                            split, split_e = _plus(split, split_e, term, term_e)
+                            split, split_e = plus(split, split_e, term, term_e)
                         else:
-                            rest, rest_e = _minus(split, split_e, term, term_e)
-                            if _lost(rest, rest_e, split, split_e):
+                            rest, rest_e = minus(split, split_e, term, term_e)
+                            if lost(rest, rest_e, split, split_e):
                                 return nan, total_e
                             split, split_e = rest, rest_e
-                    bracket, bracket_e = _plus(stop, np.int64(0), weight * split, split_e)
-                    value, value_e = _normal(value * bracket, value_e + bracket_e)
+                    bracket, bracket_e = plus(stop, np.int64(0), weight * split, split_e)
+                    value, value_e = normal(value * bracket, value_e + bracket_e)
                 twice, twice_e = full[of_row + k], full_e[of_row + k]
                 if changes:
                     if sign > 0:
-                        twice, twice_e = _plus(twice, twice_e, added, added_e)
+                        twice, twice_e = plus(twice, twice_e, added, added_e)
                     else:
-                        rest, rest_e = _minus(twice, twice_e, added, added_e)
+                        rest, rest_e = minus(twice, twice_e, added, added_e)
                         if _lost_full(rest, rest_e, twice, twice_e, d_k):
                             return nan, total_e
                         twice, twice_e = rest, rest_e
-                value, value_e = _plus(value, value_e, both * twice, twice_e)
-            value, value_e = _normal(value * root[i, k], value_e + root_e[i, k])
-            total, total_e = _plus(total, total_e, value, value_e)
+                value, value_e = plus(value, value_e, both * twice, twice_e)
+            value, value_e = normal(value * root[i, k], value_e + root_e[i, k])
+            total, total_e = plus(total, total_e, value, value_e)
     return total, total_e
 
 
@@ -234,7 +181,7 @@ def log_score(problem, i, state, row, v, sign):
         for kind in range(problem.norm.shape[1]):
             number = state.kinds[row, kind] + (sign if kind == moving else 0)
             if number > 0:
-                norm, norm_e = _plus(norm, norm_e, number * problem.norm[m, kind], problem.norm_e[m, kind])
+                norm, norm_e = plus(norm, norm_e, number * problem.norm[m, kind], problem.norm_e[m, kind])
     return problem.stop[i] + log(total / norm) + (total_e - norm_e) * LOG_BASE
 
 
@@ -265,9 +212,9 @@ def join(problem, i, state, row, v):
             for x in range(cards[columns[i, k]]):
                 at, there = (of_row + k) * d + x, (of_v + k) * d + x
                 term, term_e = pair[there], np.int64(pair_e[there])
-                sums[at], sums_e[at] = _plus(sums[at], sums_e[at], term, term_e)
-                added, added_e = _normal(added * term, added_e + term_e)
-            full[of_row + k], full_e[of_row + k] = _plus(full[of_row + k], full_e[of_row + k], added, added_e)
+                sums[at], sums_e[at] = plus(sums[at], sums_e[at], term, term_e)
+                added, added_e = normal(added * term, added_e + term_e)
+            full[of_row + k], full_e[of_row + k] = plus(full[of_row + k], full_e[of_row + k], added, added_e)
 
 
 @inner
@@ -301,13 +248,13 @@ def leave(problem, i, state, row, v):
         for x in range(cards[columns[i, k]]):
             at, there = (of_row + k) * d + x, (of_v + k) * d + x
             term, term_e = pair[there], np.int64(pair_e[there])
-            added, added_e = _normal(added * term, added_e + term_e)
-            rest, rest_e = _minus(sums[at], sums_e[at], term, term_e)
-            if _lost(rest, rest_e, sums[at], sums_e[at]):
+            added, added_e = normal(added * term, added_e + term_e)
+            rest, rest_e = minus(sums[at], sums_e[at], term, term_e)
+            if lost(rest, rest_e, sums[at], sums_e[at]):
                 return False
             sums[at], sums_e[at] = rest, rest_e
         at = of_row + k
-        rest, rest_e = _minus(full[at], full_e[at], added, added_e)
+        rest, rest_e = minus(full[at], full_e[at], added, added_e)
         if _lost_full(rest, rest_e, full[at], full_e[at], cards[columns[i, k]]):
             return False
         full[at], full_e[at] = rest, rest_e

@@ -1,10 +1,12 @@
 """Beyond two context variables: which candidates a variable keeps, and where the data ask for a larger bound.
 
-Scores of contexts of three variables and more are kept for a dozen candidates of each variable. They come from the
-posterior of a cheaper pass, with two context variables and all candidates: whoever is probably joined to the variable,
-in one direction or the other. What only three variables tell together that pass cannot see, so where rows have no
-weights all triples are looked at besides (:mod:`cslearn.candidates.triples`). The rest are then tried beside the most
-probable ones, with the larger bound, and enter where they are probably used; this is repeated until none does.
+With a bound of three all candidates can be kept where they are asked for, as long as the sums over pairs of them
+(:mod:`cslearn._kernels.triple_levels`) fit into memory, which they do for fifty binary variables. Otherwise scores of
+contexts of three variables and more are kept for a dozen candidates of each variable. They come from the posterior of a
+cheaper pass, with two context variables and all candidates: whoever is probably joined to the variable, in one
+direction or the other. What only three variables tell together that pass cannot see, so where rows have no weights all
+triples are looked at besides (:mod:`cslearn.candidates.triples`). The rest are then tried beside the most probable
+ones, with the larger bound, and enter where they are probably used; this is repeated until none does.
 
 Single variables can be given a larger bound than the rest, such as the class of a classifier. Where the data choose it,
 it is raised while the evidence for the variable grows with all others before it, whatever the order: what matters of it
@@ -24,19 +26,13 @@ from numpy.typing import NDArray
 from cslearn.candidates import CandidateSets, triple_probabilities
 from cslearn.data import Table
 from cslearn.errors import DataWarning, LimitError
-from cslearn.orders.subsets import memory_of_subsets
+from cslearn.orders.subsets import MOST_CANDIDATES, subsets_fit
+from cslearn.orders.triples import memory_of_triples
 from cslearn.priors import Prior, StagingKind
-from cslearn.scores import MOST_ORDERED, Scores, entries_of_tables
-from cslearn.stagings.every import cover_fits
+from cslearn.scores import Scores
 
 __all__ = ["deeper_scores", "fitting_number", "grown_candidates", "raised_bounds", "used_candidates"]
 
-# Work on the subsets of one candidate set may take so many bytes, its tables of contexts so many entries, or its
-# contexts so many splits where each stands once, and a set may have so many members.
-SUBSET_MEMORY = 1 << 26
-MOST_ENTRIES = 1 << 21
-MOST_SPLITS = 1 << 19
-MOST_CANDIDATES = 12
 # The largest bound that is tried where the data choose.
 MOST_RAISED = 4
 FIRST_RAISED = 3
@@ -50,19 +46,9 @@ Sets = dict[str, tuple[str, ...]]
 def fitting_number(cards: tuple[int, ...], beta: int, stagings: StagingKind = "tree") -> int:
     """Return how many of the candidates with these cardinalities, best first, can be worked on at once."""
     number = 0
-    while number < min(len(cards), MOST_CANDIDATES) and _fits(cards[: number + 1], beta, stagings):
+    while number < len(cards) and subsets_fit(cards[: number + 1], beta, stagings):
         number += 1
     return number
-
-
-def _fits(cards: tuple[int, ...], beta: int, stagings: StagingKind) -> bool:
-    beta = min(beta, max(2, len(cards)))
-    if memory_of_subsets(cards, beta) > SUBSET_MEMORY:
-        return False
-    if beta <= 2:
-        return True
-    most = MOST_SPLITS if beta > MOST_ORDERED and stagings == "tree" else MOST_ENTRIES
-    return entries_of_tables(cards, beta, stagings) <= most and (stagings == "tree" or cover_fits(cards, beta))
 
 
 def check_fit(scores: Scores) -> None:
@@ -149,7 +135,7 @@ def grown_candidates(
             for v in names:
                 base = sets[v][: MOST_CANDIDATES // 2]
                 rest = [w for w in allowed[v] if w not in tried[v] and cards[w] > 1]
-                while base and rest and not _fits(tuple(cards[w] for w in (*base, rest[0])), beta, stagings):
+                while base and rest and not subsets_fit(tuple(cards[w] for w in (*base, rest[0])), beta, stagings):
                     base = base[:-1]
                 number = fitting_number(tuple(cards[w] for w in (*base, *rest)), beta, stagings)
                 trial[v] = (*base, *rest[: max(number - len(base), 1)]) if rest else ()
@@ -252,6 +238,7 @@ def deeper_scores(
     order: tuple[str, ...],
     *,
     beta: int | Mapping[str, int | None] | None,
+    max_memory: float = 0.0,
 ) -> Scores:
     """Return scores with context bounds beyond two, on candidates chosen by a pass with two.
 
@@ -268,6 +255,8 @@ def deeper_scores(
     beta : int, None, or mapping of str to int or None
         The bound, of all variables or of some; None raises it while the evidence grows, up to `MOST_RAISED`, or to
         three where all stagings are asked for.
+    max_memory : float
+        With a bound of three for all variables all candidates are kept if a search then takes no more bytes.
     """
     table, names = scores.table, scores.table.variables
     allowed = {v: tuple(names[c] for c in own) for v, own in zip(names, scores.candidates, strict=True)}
@@ -287,10 +276,12 @@ def deeper_scores(
     open_sets = {v: own if v in wanted else () for v, own in allowed.items()}
     sizes = {v: tuple(sorted((cards[w] for w in own), reverse=True)) for v, own in open_sets.items()}
     given_bounds = {v: bound for v, bound in wanted.items() if bound is not None}
-    _check_bounds(sizes, given_bounds, scores.stagings)
-    if all(fitting_number(sizes[v], most, scores.stagings) == len(own) for v, own in open_sets.items()):
-        sets: Sets = open_sets
-    else:
+    sets: Sets = open_sets
+    if not all(fitting_number(sizes[v], most, scores.stagings) == len(own) for v, own in open_sets.items()):
+        of_all = beta == FIRST_RAISED and scores.stagings == "tree"
+        if of_all and memory_of_triples([*sizes.values()]) <= max_memory:
+            return Scores(table, beta=FIRST_RAISED, candidates=open_sets, **common)
+        _check_bounds(sizes, given_bounds, scores.stagings)
         # Halved, so that whoever is more probably joined than not comes first.
         joined = np.maximum(joined, triple_probabilities(scores, wanted) / 2)
         # More than three for some: only on the candidates for three, if these are few enough.
@@ -316,7 +307,7 @@ def deeper_scores(
     return found
 
 
-def used_candidates(first: CandidateSets, scores: Scores, *, wanted: bool) -> CandidateSets:
+def used_candidates(first: CandidateSets, scores: Scores, *, wanted: bool, max_memory: float = 0.0) -> CandidateSets:
     """Return the candidate sets that scores beyond two context variables have, with a note if they are smaller.
 
     Parameters
@@ -326,6 +317,8 @@ def used_candidates(first: CandidateSets, scores: Scores, *, wanted: bool) -> Ca
     scores : Scores
     wanted : bool
         Whether these sets were asked for: then a warning says that they have become smaller.
+    max_memory : float
+        The room that there was for all candidates, if they could have been kept.
     """
     names, cards = scores.table.variables, dict(zip(scores.table.variables, scores.table.cards, strict=True))
     sets = {v: tuple(names[c] for c in own) for v, own in zip(names, scores.candidates, strict=True)}
@@ -337,6 +330,12 @@ def used_candidates(first: CandidateSets, scores: Scores, *, wanted: bool) -> Ca
         f"for contexts of more than two variables {len(fewer)} of {len(names)} variables keep fewer candidates, at most"
         f" {most}: those that a pass with two, and full splits on three, make probable"
     )
+    needed = memory_of_triples([tuple(cards[w] for w in own if cards[w] > 1) for own in first.sets.values()])
+    if needed > max_memory > 0 and scores.stagings == "tree" and scores.beta == FIRST_RAISED:
+        note += (
+            f". All of them would take about {needed / 2**30:.3g} GB, more than the {max_memory / 2**30:.3g} GB of"
+            " max_memory"
+        )
     if wanted:
         warnings.warn(f"{note}; learner.candidates_ holds them", DataWarning, stacklevel=4)
     return replace(first, sets=sets, notes=(*first.notes, note))

@@ -76,9 +76,10 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
     Parameters
     ----------
     beta : int, "auto", or mapping of str to int or "auto"
-        Context bound: no stage has more context variables. Beyond two, candidates come from a first pass with two.
-        ``"auto"`` raises the bound above two, up to four, for each variable whose data ask for it. A mapping gives some
-        variables a bound of their own, all others two.
+        Context bound: no stage has more context variables. Beyond two, candidates come from a first pass with two, but
+        for a bound of three with ``candidates="all"`` (or sets of one's own) while `max_memory` allows it. ``"auto"``
+        raises the bound above two, up to four, for each variable whose data ask for it. A mapping gives some variables
+        a bound of their own, all others two.
     stagings : {"tree", "all"}
         Beyond two context variables: only the stagings that a decision tree can draw, or all. All is for a prior that
         weighs stages (``"sparse"`` or ``"uniform"``), and for ``beta=3`` with binary candidates or few other ones; see

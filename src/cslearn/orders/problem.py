@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cslearn._numerics import n_threads
-from cslearn.orders.subsets import SubsetScores
+from cslearn.orders.subsets import SubsetScores, subsets_fit
+from cslearn.orders.triples import are_triples, triple_problem, triple_weights
 from cslearn.priors import Prior
 from cslearn.scores import Scores
 
@@ -27,7 +28,13 @@ WEIGHTS = ("stop_weight", "split_weight", "whole", "both", "norm", "norm_e")
 
 def are_looked_up(scores: Scores) -> bool:
     """Tell whether local scores are looked up by subsets of the candidates, not summed up for each level anew."""
-    return max(scores.betas) > 2 or max(map(len, scores.candidates)) <= MOST_LOOKED_UP
+    if scores.beta <= 2:
+        return max(map(len, scores.candidates)) <= MOST_LOOKED_UP
+    if not are_triples(scores):
+        return True
+    cards = scores.table.cards
+    sets = [tuple(int(cards[c]) for c in own) for own in scores.candidates]
+    return all(subsets_fit(own, beta) for own, beta in zip(sets, scores.betas, strict=True))
 
 
 def order_problem(scores: Scores, before: NDArray[np.bool_] | None = None) -> Any:
@@ -77,28 +84,31 @@ def order_problem(scores: Scores, before: NDArray[np.bool_] | None = None) -> An
             light[:] = list(pool.map(scale, range(p)))
 
     distinct, kind = np.unique(cards, return_inverse=True)
-    weights = _prior_weights(scores.prior, distinct, m, scores.beta)
-    return Problem(
-        scores.beta,
-        pair.shape[3],
-        stop,
-        root,
-        root_e,
-        splits.ravel(),
-        splits_e.ravel(),
-        np.array([len(candidates) for candidates in scores.candidates], dtype=np.int64),
-        columns,
-        place,
-        cards,
-        kind.astype(np.int64),
-        *weights,  # type: ignore[call-arg]  # mypy does not count them
-        light,
-        np.zeros((p, p), dtype=bool) if before is None else np.ascontiguousarray(before, dtype=bool),
-    )
+    common = {
+        "beta": scores.beta,
+        "width": pair.shape[3],
+        "stop": stop,
+        "root": root,
+        "root_e": root_e,
+        "pair": splits.ravel(),
+        "pair_e": splits_e.ravel(),
+        "n_candidates": np.array([len(candidates) for candidates in scores.candidates], dtype=np.int64),
+        "columns": columns,
+        "place": place,
+        "cards": cards,
+        "kind": kind.astype(np.int64),
+        "before": np.zeros((p, p), dtype=bool) if before is None else np.ascontiguousarray(before, dtype=bool),
+    }
+    if scores.beta > 2:
+        return triple_problem(scores, common)
+    weights = dict(zip(WEIGHTS, _prior_weights(scores.prior, distinct, m, scores.beta), strict=True))
+    return Problem(**common, **weights, light=light)
 
 
 def with_prior(problem: Any, prior: Prior) -> Any:
     """Return the problem with another prior over stagings; the large arrays are shared."""
+    if problem.beta > 2:
+        return problem._replace(**triple_weights(prior, problem.sizes, problem.columns.shape[1]))
     weights = _prior_weights(prior, np.unique(problem.cards), problem.columns.shape[1], problem.beta)
     return problem._replace(**dict(zip(WEIGHTS, weights, strict=True)))
 
@@ -127,7 +137,7 @@ def _prior_weights(prior: Prior, cards: NDArray[np.int64], m: int, beta: int) ->
     Those of a stop, a split, the whole level and a pair; then the term of a root in the normaliser, in which each of
     its `d` states stops or splits on one of the ``m - 1`` others, relative to a number whose logarithm comes last.
     """
-    from cslearn._kernels.levels import LOG_BASE
+    from cslearn._kernels.numbers import LOG_BASE
 
     log_stop, log_split = np.zeros((m + 1, len(cards))), np.full((m + 1, len(cards)), -np.inf)
     whole, pair = np.zeros(m + 1), np.zeros(m + 1)

@@ -18,19 +18,38 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cslearn._numerics import n_threads
-from cslearn.scores import MOST_ORDERED, Scores
-from cslearn.stagings.every import AllWeights, binary_others, is_binary_three
+from cslearn.priors import StagingKind
+from cslearn.scores import MOST_ORDERED, Scores, entries_of_tables
+from cslearn.stagings.every import AllWeights, binary_others, cover_fits, is_binary_three
 from cslearn.stagings.level import LevelWeights, full_split_weight, line_gain, root_weight
 
-__all__ = ["SubsetScores", "memory_of_subsets"]
+__all__ = ["MOST_CANDIDATES", "SubsetScores", "memory_of_subsets", "subsets_fit"]
 
 Floats = NDArray[np.float64]
+
+# Beyond two context variables a candidate set may have so many members, work on its subsets may take so many bytes, and
+# its tables of contexts so many entries, or its contexts so many splits where each stands once.
+SUBSET_MEMORY = 1 << 26
+MOST_ENTRIES = 1 << 21
+MOST_SPLITS = 1 << 19
+MOST_CANDIDATES = 12
 
 
 def memory_of_subsets(cards: tuple[int, ...], beta: int) -> int:
     """Return the bytes that the work on one candidate set with these cardinalities takes."""
     n, d = len(cards), max(cards, default=1)
     return 8 * sum(comb(n, t) * d**t << (n - t) for t in range(max(min(beta, n + 1), 1))) + (16 << n)
+
+
+def subsets_fit(cards: tuple[int, ...], beta: int, stagings: StagingKind = "tree") -> bool:
+    """Tell whether the levels of one candidate set with these cardinalities can be worked on."""
+    beta = min(beta, max(2, len(cards)))
+    if len(cards) > MOST_CANDIDATES or memory_of_subsets(cards, beta) > SUBSET_MEMORY:
+        return False
+    if beta <= 2:
+        return True
+    most = MOST_SPLITS if beta > MOST_ORDERED and stagings == "tree" else MOST_ENTRIES
+    return entries_of_tables(cards, beta, stagings) <= most and (stagings == "tree" or cover_fits(cards, beta))
 
 
 @dataclass(frozen=True)

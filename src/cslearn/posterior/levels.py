@@ -106,6 +106,8 @@ class Levels:
         """About how many operations :meth:`edges` takes for an order."""
         if are_looked_up(self.scores):
             return 10 * sum(map(len, self.scores.candidates))
+        if self.scores.beta > 2:
+            return max(self.scores.table.cards) ** 2 * sum(len(own) ** 3 for own in self.scores.candidates) // 40
         return max(self.scores.table.cards) * sum(len(own) ** 2 for own in self.scores.candidates) // 3
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -127,7 +129,8 @@ class Levels:
     def edges(self, orders: NDArray[np.integer]) -> Floats:
         """Return how probable each context variable is given each of some orders, shape (orders, p, p).
 
-        From the row to the column. O(p m^2 d) for an order if there are m candidates, and O(p m) if these are few.
+        From the row to the column. O(p m^2 d) for an order if there are m candidates, O(p m^3 d^2) with a context bound
+        of three, and O(p m) if candidates are few.
         """
         p = self.scores.table.p
         found = np.zeros((len(orders), p, p))
@@ -145,7 +148,7 @@ class Levels:
             return found
 
         from cslearn._kernels.edges import edges_of_orders
-        from cslearn._kernels.levels import new_state
+        from cslearn._kernels.either import new_state
 
         problem, size = self._problem, n_threads(self.scores.n_jobs)
         parts = [part for part in np.array_split(np.arange(len(orders)), size) if len(part)]

@@ -23,7 +23,7 @@ from cslearn.graphs import CSIRelation
 from cslearn.orders import Chain, ExactOrders, SubsetScores, problem
 from cslearn.orders.summary import summarise
 from cslearn.posterior import CStreePosterior
-from cslearn.posterior import posterior as posterior_module
+from cslearn.posterior import edges as edges_module
 from cslearn.posterior.levels import Levels, exact_levels
 from cslearn.scores import Scores
 from problems import Enumerated, random_table, tables
@@ -334,8 +334,6 @@ def test_edges_are_diagnosed_after_a_fit():
 
 
 def test_the_verdict_says_what_was_not_looked_at(monkeypatch):
-    from cslearn.posterior import posterior as module
-
     def judged():
         fitted = CStreeLearner(search="mcmc", n_iter=4000, random_state=0).fit(data).posterior_
         return fitted.verdict, (fitted.diagnostics()["kind"] == "edge").any()
@@ -343,11 +341,11 @@ def test_the_verdict_says_what_was_not_looked_at(monkeypatch):
     data = chickenpox_model().sample(300, random_state=0)
     verdict, edges = judged()
     assert (verdict.converged, verdict.note, edges) == (True, "", True)
-    monkeypatch.setattr(module, "EDGE_WORK", 100_000)
+    monkeypatch.setattr(edges_module, "EDGE_WORK", 100_000)
     verdict, edges = judged()
     assert verdict.note == "edges were looked at in 208 draws of each chain, too few for their standard errors"
     assert edges
-    monkeypatch.setattr(module, "EDGE_WORK", 1000)
+    monkeypatch.setattr(edges_module, "EDGE_WORK", 1000)
     verdict, edges = judged()
     assert verdict.note == "edges were not looked at, which would take long with 4 variables"
     assert not edges
@@ -392,7 +390,7 @@ def test_of_very_many_levels_some_stand_for_the_rest(monkeypatch):
     assert sum(full[level] for level in most) < 0.8
     expected = [posterior.stage_probability("X4", {name: 0}) for name in ("X1", "X2", "X3")]
     numbers = posterior.n_stages()
-    monkeypatch.setattr(posterior_module, "MOST_LEVELS", 20)
+    monkeypatch.setattr(edges_module, "MOST_LEVELS", 20)
     found = [posterior.stage_probability("X4", {name: 0}) for name in ("X1", "X2", "X3")]
     np.testing.assert_allclose(found, expected, atol=0.02)
     np.testing.assert_allclose(posterior.n_stages(), numbers, atol=0.2)

@@ -131,6 +131,33 @@ def tree_prior(m, staging, beta=2, root=0.8, split=0.3, same=0.1, depth=0, deepe
     return total
 
 
+def tree_prior_of_all(cards, beta, root=0.8, split=0.3, same=0.1, deeper=0.3, forbidden=()):
+    """The same of every staging that a tree draws, as sets of contexts: all trees are drawn, one after the other.
+
+    Stagings with a stage that is forbidden are left out.
+    """
+    m = len(cards)
+
+    def below(context):
+        depth = len(context)
+        most = min(m, beta) - depth
+        chance = 0.0 if not most else (root, split)[depth] if depth < 2 else deeper
+        found = {} if context in forbidden else {frozenset([context]): 1 - chance}
+        left = [k for k in range(m) if k not in {v for v, _ in context}]
+        for size in range(1, most + 1):
+            of_size = same ** (size - 1) * (1 - same if size < most else 1)
+            for variables in combinations(left, size):
+                states = product(*(range(cards[k]) for k in variables))
+                parts = [below(context.union(zip(variables, x, strict=True))).items() for x in states]
+                for chosen in product(*parts):
+                    staging = frozenset().union(*(part for part, _ in chosen))
+                    weight = chance * of_size / comb(m - depth, size) * prod(w for _, w in chosen)
+                    found[staging] = found.get(staging, 0.0) + weight
+        return found
+
+    return below(frozenset())
+
+
 def log_prior_weight(prior, cards, level, staging, beta=2, kind="tree"):
     """Unnormalised log prior of a staging of a level of candidates."""
     if kind == "tree" and not is_tree(staging):

@@ -201,7 +201,7 @@ def test_contexts_that_stand_once_give_the_same_scores(cards, beta, prior, monke
     np.testing.assert_allclose(other_values, values, rtol=1e-9, atol=1e-12)
     for key in {*stages, *other_stages}:
         np.testing.assert_allclose(other_stages.get(key, 0.0), stages.get(key, 0.0), atol=1e-12)
-    assert other_best <= best + 1e-9
+    assert abs(other_best - best) < 1e-9
     if prior == "uniform":
         assert other_staging == staging
 

@@ -545,8 +545,8 @@ class Scores:
     def best_staging(self, target: str, predecessors: Sequence[str]) -> tuple[float, Staging]:
         """Return the most probable staging of `target` after `predecessors`, and its log joint score.
 
-        With a prior that weighs trees and more than three context variables another staging may be a little more
-        probable; see :mod:`cslearn.stagings.level`.
+        With a prior that weighs trees and more than three context variables it comes from a search, which is exact as
+        long as it ends within its bound; see :mod:`cslearn.stagings.best`.
         """
         i, level = self._level(target, predecessors)
         weights = self.level_weights(i, level)

@@ -70,8 +70,7 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
     """Learn a CStree from categorical data.
 
     Candidate context variables are selected (or all are taken), orders of the variables are sampled from their
-    posterior, the most probable staging for the best order is found (exactly, up to three context variables), and its
-    parameters are estimated.
+    posterior, the most probable staging for the best order is found, and its parameters are estimated.
 
     Parameters
     ----------

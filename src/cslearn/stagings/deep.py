@@ -125,8 +125,10 @@ class DeepWeights(AllWeights):
     def maximum(self, tolerance: float = TIE_TOLERANCE) -> tuple[float, list[Pairs]]:
         """Return the largest log-weight of a staging, and of tied ones one with the fewest stages.
 
-        Where weights belong to trees others may surpass it, by a factor of the order of the number of its trees.
+        Where weights belong to trees it is found as :class:`cslearn.stagings.level.LevelWeights` does beyond three.
         """
+        from cslearn.stagings.best import best_of_trees
+
         values: dict[Variables, Floats] = {}
         numbers: dict[Variables, Ints] = {}
         picks: dict[Variables, Ints] = {}
@@ -161,7 +163,14 @@ class DeepWeights(AllWeights):
         if self._by_staging or float(values[()]) == -inf:
             return float(values[()]), found
         stages_found = sum(float(self._stages[tuple(k for k, _ in c)][tuple(x for _, x in c)]) for c in found)
-        return stages_found + log_trees(self.splits, found), found
+        value = stages_found + log_trees(self.splits, found)
+        if self.beta < 3 or self.size < 3:
+            return value, found
+        whole_sets = [own for own in reversed(self.layout.sets) if len(own) == self.beta]
+        lines = [self._stages[own].sum(axis=a).ravel() for own in whole_sets for a in range(self.beta)]
+        joined = np.concatenate([*lines, np.empty(0)])
+        best = best_of_trees(self.layout.cards, self.splits, self.stages, joined, (value, found))
+        return best.log_weight, best.contexts
 
     def _full_split(self, t: int, chosen: Variables) -> float:
         if self._by_staging:

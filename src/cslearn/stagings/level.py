@@ -21,9 +21,8 @@ they belong to trees a staging has the sum over its trees, which the recursion d
 therefore given the sum of the weights of all the ways in which splits on subsets of ``R`` build it. That is exact for
 two context variables. For three, stagings with exactly two variables in all of their stages are gone through besides
 (:mod:`cslearn._kernels.pairs`), and the maximum is exact again, as long as of any two variables one has at most ten
-states. For four and more, trees that differ at two nested places are not added up in the comparison: the staging found
-is a good one, but another may be better, by a factor of the order of the number of its trees. Its weight is returned as
-it is, with all its trees.
+states. For four and more, what the recursion finds is where a search begins that goes on until no staging can be better
+(:mod:`cslearn.stagings.best`).
 """
 
 from __future__ import annotations
@@ -173,9 +172,10 @@ class LevelWeights:
     def maximum(self, tolerance: float = TIE_TOLERANCE) -> tuple[float, list[Pairs]]:
         """Return the largest log-weight of a staging, and that staging as a list of contexts.
 
-        Of tied stagings the one with the fewest stages is taken, then the one whose root and splits come first. Where
-        weights belong to trees and the context bound is beyond three it is the weight of a staging that others may
-        surpass, by a factor of the order of the number of its trees.
+        Of tied stagings the one with the fewest stages is taken, then the one whose root and splits come first; where
+        weights belong to trees and the context bound is beyond three, one that the recursion or the search comes to
+        first. That search has a bound, :data:`cslearn.stagings.best.MOST_STEPS`, which no data were seen to reach:
+        beyond it another staging may be better.
         """
         if not self.beta or not self.size:
             return float(self.stages[0]), [()]
@@ -214,7 +214,8 @@ class LevelWeights:
             return best, contexts(())
         if self.beta > 3:
             found = contexts(())
-            return self._log_stages(found) + log_trees(self.splits, found), found
+            value = self._log_stages(found) + log_trees(self.splits, found)
+            return self._best_of_trees((value, found))
         value, splits = self._best_over_pairs(values[2], best + tolerance * max(1.0, abs(best)))
         if value == -inf:
             return best, contexts(())
@@ -257,6 +258,23 @@ class LevelWeights:
                     for x, y in np.ndindex(rows, columns)
                 ]
         return (best, found) if found else (-inf, [])
+
+    def _best_of_trees(self, found: tuple[float, list[Pairs]]) -> tuple[float, list[Pairs]]:
+        """Return the best staging, given a good one, for a context bound beyond three."""
+        from cslearn.stagings.best import best_of_trees
+
+        assert self.deepest is not None
+        cards, everyone = self.cards.tolist(), range(self.size)
+
+        def block(values: Floats, own: tuple[int, ...], *last: int) -> Floats:
+            return np.asarray(values[(*(n for k in own for n in (k, slice(cards[k]))), *last)]).ravel()
+
+        own_sets = [own for t in range(min(self.beta - 1, self.size) + 1) for own in combinations(everyone, t)]
+        stages = np.concatenate([block(self.stages[len(own)], own) for own in own_sets])
+        whole_sets = reversed(list(combinations(everyone, self.beta)))
+        lines = [block(self.deepest, tuple(k for k in own if k != j), j) for own in whole_sets for j in own]
+        best = best_of_trees(cards, self.splits, stages, np.concatenate([*lines, np.empty(0)]), found)
+        return best.log_weight, best.contexts
 
     def _log_stages(self, contexts: Sequence[Pairs]) -> float:
         """Return the sum of the log-weights of stages; those that reach the bound stand beside their likes."""

@@ -85,8 +85,8 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         :mod:`cslearn.stagings.every`.
     candidates : {"auto", "all", "screen", "pc", "grasp"}, graph, mapping or matrix
         Which variables may be context variables of which; see :func:`cslearn.candidates.candidate_sets`. ``"auto"``
-        takes all while `max_memory` allows it, and otherwise a repeated screen. ``"pc"`` and ``"grasp"`` need the extra
-        ``cslearn[phase1]``.
+        takes all while `max_memory` and time allow it, and otherwise a repeated screen. ``"pc"`` and ``"grasp"`` need
+        the extra ``cslearn[phase1]``.
     alpha : int, optional
         Bound on the number of candidates of a variable; the best-scoring ones are kept.
     level : float

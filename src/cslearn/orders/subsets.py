@@ -97,8 +97,8 @@ class SubsetScores:
     def best(self) -> tuple[Floats, ...]:
         """For each variable the log joint score of the best staging of every level.
 
-        Beyond three context variables, with a prior that weighs trees, it is a lower bound:
-        see :mod:`cslearn.stagings.level`.
+        Beyond three context variables, with a prior that weighs trees, it is a lower bound: what the recursion of
+        :mod:`cslearn.stagings.level` finds, without the search of :mod:`cslearn.stagings.best` for each level.
         """
         return self._by_target(lambda work: work.maxima() - work.normaliser())
 

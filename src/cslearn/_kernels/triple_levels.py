@@ -33,6 +33,9 @@ __all__ = ["TripleProblem", "TripleState", "fill", "join", "leave", "log_score",
 
 # Between these products of doubles have lost nothing, and can be multiplied once more.
 TINY, HUGE = 1e-200, 1e200
+# Splits on a third variable, and their sums, have exponents to a base that is wider by this power: few are not zero.
+WIDER = 4
+WIDE_INVERSE = INVERSE**WIDER
 
 # What does not change; names that levels.Problem has too mean the same here.
 #   first[i, t]              where the contexts of pair t begin: j < k is number k (k - 1) / 2 + j, and its contexts
@@ -102,6 +105,27 @@ def _sum(total, total_e, number, number_e):
 
 
 @inner
+def _wide_plus(a, a_e, b, b_e):
+    """Add two numbers of the wider base."""
+    if a_e == b_e:
+        return a + b, a_e
+    if a_e < b_e:
+        a, a_e, b, b_e = b, b_e, a, a_e
+    return (a + b * WIDE_INVERSE, a_e) if a_e == b_e + 1 else (a, a_e)
+
+
+@inner
+def _narrow(a, a_e):
+    """Return a number of the wider base as one whose mantissa can be a factor."""
+    a_e *= WIDER
+    while a > LARGE:
+        a, a_e = a * INVERSE, a_e + 1
+    while a < SMALL and a > 0.0:
+        a, a_e = a * BASE, a_e - 1
+    return a, a_e
+
+
+@inner
 def _products(triple, triple_e, at, d_j, d_k, row, row_e, column, column_e):
     """Multiply the splits of a pair's contexts, from `at` on: by the states of each variable, and all of them."""
     heavy, whole, whole_e = 0, 1.0, np.int64(0)
@@ -126,7 +150,7 @@ def _products(triple, triple_e, at, d_j, d_k, row, row_e, column, column_e):
     for x in range(d_j):
         value, value_e = 1.0, np.int64(0)
         for y in range(d_k):
-            term, term_e = triple[at + x * d_k + y], np.int64(triple_e[at + x * d_k + y])
+            term, term_e = _narrow(triple[at + x * d_k + y], np.int64(triple_e[at + x * d_k + y]))
             value, value_e = normal(value * term, value_e + term_e)
             column[y], column_e[y] = normal(column[y] * term, column_e[y] + term_e)
         row[x], row_e[x] = value, value_e
@@ -175,13 +199,14 @@ def _brackets(sums, sums_e, at, triple, triple_e, there, sign, stop, split, d_j,
             q = x * d_k + y
             total, total_e = sums[at + q], np.int64(sums_e[at + q])
             if sign > 0:
-                total, total_e = plus(total, total_e, triple[there + q], np.int64(triple_e[there + q]))
+                total, total_e = _wide_plus(total, total_e, triple[there + q], np.int64(triple_e[there + q]))
             elif sign < 0:
-                rest, rest_e = minus(total, total_e, triple[there + q], np.int64(triple_e[there + q]))
+                rest, rest_e = _wide_plus(total, total_e, -triple[there + q], np.int64(triple_e[there + q]))
                 if lost(rest, rest_e, total, total_e):
                     return nan, whole_e
                 total, total_e = rest, rest_e
-            bracket, bracket_e = plus(stop, np.int64(0), split * total, total_e)
+            bracket, bracket_e = _wide_plus(stop, np.int64(0), split * total, total_e)
+            bracket, bracket_e = _narrow(bracket, bracket_e)
             value, value_e = normal(value * bracket, value_e + bracket_e)
             column[y], column_e[y] = normal(column[y] * bracket, column_e[y] + bracket_e)
         row[x], row_e[x] = value, value_e
@@ -201,6 +226,7 @@ def sum_of_stagings(problem, i, state, row, v, sign, m):
     pair, pair_e, triple, triple_e = problem.pair, problem.pair_e, problem.triple, problem.triple_e
     members, columns, cards, kinds = state.members[row], problem.columns[i], problem.cards, problem.kind
     first, every, every_e = problem.first[i], problem.every[i], problem.every_e[i]
+    stops, splits = problem.stop_two[m], problem.split_two[m]
     work, work_e = state.work, state.work_e
     of_v, of_i = problem.offset[i] + v * problem.contexts[i], i * wide
     # By contexts of one variable: the sum of splits on a second one, and the change of that of full splits on two.
@@ -225,8 +251,7 @@ def sum_of_stagings(problem, i, state, row, v, sign, m):
                 continue
             j, k = min(a, b), max(a, b)
             d_j, d_k = cards[columns[j]], cards[columns[k]]
-            stop = problem.stop_two[m, kinds[columns[j]], kinds[columns[k]]]
-            split = problem.split_two[m, kinds[columns[j]], kinds[columns[k]]]
+            stop, split = stops[kinds[columns[j]], kinds[columns[k]]], splits[kinds[columns[j]], kinds[columns[k]]]
             place = k * (k - 1) // 2 + j
             of_j, of_k = ((of_i + k) * wide + j) * d, ((of_i + j) * wide + k) * d
             at = first[place]
@@ -237,6 +262,8 @@ def sum_of_stagings(problem, i, state, row, v, sign, m):
             there = of_v + at
             if light and moves != 0:
                 light = triple_e[there] | triple_e[there + 1] | triple_e[there + 2] | triple_e[there + 3] == 0
+                added = triple[there] * triple[there + 1] * triple[there + 2] * triple[there + 3]
+                light = light and TINY < added < HUGE
             if light:
                 one, two, three, four = sums[at], sums[at + 1], sums[at + 2], sums[at + 3]
                 if moves > 0:
@@ -254,29 +281,44 @@ def sum_of_stagings(problem, i, state, row, v, sign, m):
                         return nan, np.int64(0)
                 one, two = stop + split * one, stop + split * two
                 three, four = stop + split * three, stop + split * four
-                line[0], line[1], column[0], column[1] = one * two, three * four, one * three, two * four
-                line_e[0], line_e[1], column_e[0], column_e[1] = 0, 0, 0, 0
-                value, value_e = line[0] * line[1], np.int64(0)
-            else:
-                value, value_e = _brackets(
-                    sums,
-                    sums_e,
-                    at,
-                    triple,
-                    triple_e,
-                    there,
-                    moves,
-                    stop,
-                    split,
-                    d_j,
-                    d_k,
-                    line,
-                    line_e,
-                    column,
-                    column_e,
-                )
-                if isnan(value):
-                    return nan, np.int64(0)
+                value = one * two * three * four
+                light = TINY < value < HUGE
+            if light:
+                x, y = j * d, k * d
+                below[x], below_e[x] = _sum(below[x], below_e[x], one * two * pair[of_j], pair_e[of_j])
+                below[y], below_e[y] = _sum(below[y], below_e[y], one * three * pair[of_k], pair_e[of_k])
+                x, y, of_j, of_k = x + 1, y + 1, of_j + 1, of_k + 1
+                below[x], below_e[x] = _sum(below[x], below_e[x], three * four * pair[of_j], pair_e[of_j])
+                below[y], below_e[y] = _sum(below[y], below_e[y], two * four * pair[of_k], pair_e[of_k])
+                pairs, pairs_e = _sum(pairs, pairs_e, value * every[place], every_e[place])
+                if moves != 0:
+                    one, two, three, four = triple[there], triple[there + 1], triple[there + 2], triple[there + 3]
+                    change[x], change_e[x] = _sum(change[x], change_e[x], three * four * pair[of_j], pair_e[of_j])
+                    change[y], change_e[y] = _sum(change[y], change_e[y], two * four * pair[of_k], pair_e[of_k])
+                    x, y, of_j, of_k = x - 1, y - 1, of_j - 1, of_k - 1
+                    change[x], change_e[x] = _sum(change[x], change_e[x], one * two * pair[of_j], pair_e[of_j])
+                    change[y], change_e[y] = _sum(change[y], change_e[y], one * three * pair[of_k], pair_e[of_k])
+                    triples, triples_e = _sum(triples, triples_e, added * every[place], every_e[place])
+                continue
+            value, value_e = _brackets(
+                sums,
+                sums_e,
+                at,
+                triple,
+                triple_e,
+                there,
+                moves,
+                stop,
+                split,
+                d_j,
+                d_k,
+                line,
+                line_e,
+                column,
+                column_e,
+            )
+            if isnan(value):
+                return nan, np.int64(0)
             for x in range(d_j):
                 q = j * d + x
                 number, number_e = line[x] * pair[of_j + x], line_e[x] + pair_e[of_j + x]
@@ -287,12 +329,7 @@ def sum_of_stagings(problem, i, state, row, v, sign, m):
                 below[q], below_e[q] = _sum(below[q], below_e[q], number, number_e)
             pairs, pairs_e = _sum(pairs, pairs_e, value * every[place], value_e + every_e[place])
             if moves != 0:
-                if light:
-                    line[0], line[1] = triple[there] * triple[there + 1], triple[there + 2] * triple[there + 3]
-                    column[0], column[1] = triple[there] * triple[there + 2], triple[there + 1] * triple[there + 3]
-                    value, value_e = line[0] * line[1], np.int64(0)
-                else:
-                    value, value_e = _products(triple, triple_e, there, d_j, d_k, line, line_e, column, column_e)
+                value, value_e = _products(triple, triple_e, there, d_j, d_k, line, line_e, column, column_e)
                 for x in range(d_j):
                     q = j * d + x
                     number, number_e = line[x] * pair[of_j + x], line_e[x] + pair_e[of_j + x]
@@ -387,11 +424,14 @@ def _full_splits(problem, i, state, row, v):
                 continue
             d_j, place = cards[columns[j]], k * (k - 1) // 2 + j
             at = of_v + first[place]
-            if d_j == 2 and d_k == 2 and triple_e[at] | triple_e[at + 1] | triple_e[at + 2] | triple_e[at + 3] == 0:
+            light = d_j == 2 and d_k == 2 and triple_e[at] | triple_e[at + 1] | triple_e[at + 2] | triple_e[at + 3] == 0
+            if light:
+                value, value_e = triple[at] * triple[at + 1] * triple[at + 2] * triple[at + 3], np.int64(0)
+                light = TINY < value < HUGE
+            if light:
                 line[0], line[1] = triple[at] * triple[at + 1], triple[at + 2] * triple[at + 3]
                 column[0], column[1] = triple[at] * triple[at + 2], triple[at + 1] * triple[at + 3]
                 line_e[0], line_e[1], column_e[0], column_e[1] = 0, 0, 0, 0
-                value, value_e = line[0] * line[1], np.int64(0)
             else:
                 value, value_e = _products(triple, triple_e, at, d_j, d_k, line, line_e, column, column_e)
             if slot[k] >= 0:
@@ -426,7 +466,7 @@ def join(problem, i, state, row, v):
         if term_e == 0 and sums_e[at] == 0:
             sums[at] += triple[of_v + at]
         elif term_e >= -1:
-            sums[at], sums_e[at] = plus(sums[at], sums_e[at], triple[of_v + at], term_e)
+            sums[at], sums_e[at] = _wide_plus(sums[at], sums_e[at], triple[of_v + at], term_e)
     size = state.size[row]
     state.members[row, size] = v
     state.slot[row, v] = size
@@ -451,7 +491,7 @@ def leave(problem, i, state, row, v):
     of_v = problem.offset[i] + v * problem.contexts[i]
     for at in range(problem.contexts[i]):
         total_e = np.int64(sums_e[at])
-        rest, rest_e = minus(sums[at], total_e, triple[of_v + at], np.int64(triple_e[of_v + at]))
+        rest, rest_e = _wide_plus(sums[at], total_e, -triple[of_v + at], np.int64(triple_e[of_v + at]))
         if lost(rest, rest_e, sums[at], total_e):
             return False
         sums[at], sums_e[at] = rest, rest_e

@@ -90,15 +90,18 @@ def triple_problem(scores: Scores, common: dict[str, Any]) -> Any:
     )
 
 
-def _scaled(logs: Floats) -> tuple[Floats, NDArray[np.int64]]:
+def _scaled(logs: Floats, wider: int = 1) -> tuple[Floats, NDArray[np.int64]]:
+    """Return mantissas and exponents, to the base of the kernels' numbers or one that is wider by a power."""
     from cslearn._kernels.numbers import LOG_BASE
 
-    exponents = np.floor(logs / LOG_BASE + 0.5)
-    return np.exp(logs - exponents * LOG_BASE), exponents.astype(np.int64)
+    exponents = np.floor(logs / (wider * LOG_BASE) + 0.5)
+    return np.exp(logs - exponents * (wider * LOG_BASE)), exponents.astype(np.int64)
 
 
 def _splits(scores: Scores, i: int, cards: NDArray[np.int64]) -> tuple[Floats, NDArray[np.int64]]:
     """Return the splits of the contexts of two candidates on each third one, flat, a row for each third one."""
+    from cslearn._kernels.triple_levels import WIDER
+
     stages, deepest = scores.stage_tables(i, np.arange(len(cards)))
     assert deepest is not None
     d = stages[2].shape[1]
@@ -108,7 +111,7 @@ def _splits(scores: Scores, i: int, cards: NDArray[np.int64]) -> tuple[Floats, N
     exists = (x < cards[low, None]) & (y < cards[high, None])
     pair, cell = np.nonzero(exists)
     at = low[pair], x[cell], high[pair], y[cell]
-    values, exponents = _scaled(np.ascontiguousarray((deepest[at] - stages[2][at][:, None]).T))
+    values, exponents = _scaled(np.ascontiguousarray((deepest[at] - stages[2][at][:, None]).T), WIDER)
     here = np.arange(len(pair))
     for own in (low[pair], high[pair]):
         values[own, here], exponents[own, here] = 0.0, ZERO_EXPONENT

@@ -260,7 +260,7 @@ def test_the_candidates_that_were_used_are_told(tmp_path):
     with pytest.warns(
         DataWarning, match="of 16 variables keep fewer candidates, at most .*; learner.candidates_ holds"
     ):
-        CStreeLearner(beta=4, candidates="all", n_iter=200, n_chains=1, random_state=0).fit(data)
+        CStreeLearner(beta=3, candidates="all", max_memory=1e5, n_iter=200, n_chains=1, random_state=0).fit(data)
 
 
 def test_growth_that_does_not_end_is_told(monkeypatch):

@@ -387,7 +387,8 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
                     self.candidates_ = used_candidates(self.candidates_, deep, wanted=wanted, max_memory=room)
                     # What the data choose was chosen for two context variables.
                     chosen = adapted_ess(deep, order) if self.ess == "auto" else deep.ess
-                    scores = deep if chosen == deep.ess else deep.with_ess(chosen)
+                    # The old tables are given up here too.
+                    scores = deep = deep if chosen == deep.ess else deep.with_ess(chosen)
                     problem = None if are_looked_up(scores) else chain_problem(scores, before)
                     if adaptive:
                         scores, problem = with_adapted_prior(scores, problem, posterior.best.best_order)

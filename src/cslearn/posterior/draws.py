@@ -121,7 +121,9 @@ class DrawnPosterior(EdgePosterior):
         ----------
         kind : {"best", "hamming", "divergence"}
             ``"best"``: the CStree with the largest posterior probability. After an exact search it is the best of all,
-            over orders and stagings together, which takes about as long as the search itself; otherwise the best among
+            over orders and stagings together, which takes about as long as the search itself (for four context
+            variables and more under a prior that weighs trees, up to what
+            :attr:`cslearn.orders.SubsetScores.best` leaves out); otherwise the best among
             CStrees drawn from the posterior, the best stagings of drawn orders, and those of the best orders met.
             Of the same, the one with the smallest expected number of edges that differ from the truth's
             (``"hamming"``), or with the smallest expected divergence from the truth (``"divergence"``), as judged on

@@ -389,9 +389,10 @@ class Page:
         return float(np.mean(differences)), error, n
 
     def best_other(self, group: dict[str, Any]) -> str | None:
-        """Return the other learner that is furthest ahead of our default, or least behind."""
-        tried = [name for name in self.others if self.ahead(name, group)[2]]
-        return max(tried, key=lambda name: self.ahead(name, group)[0], default=None)
+        """Return the other learner that is furthest ahead of our default, or least behind; run on the most models."""
+        tried = {name: n for name in self.others if (n := self.ahead(name, group)[2])}
+        most = [name for name, n in tried.items() if n == max(tried.values())]
+        return max(most, key=lambda name: self.ahead(name, group)[0], default=None)
 
     def place(self, group: dict[str, Any]) -> str:
         """Return the place of our default among all learners, by the mean difference over the same models."""
@@ -516,12 +517,13 @@ class Page:
             f" learner is given up after {limits[-1]} CPU seconds (GRaSP {limits[0]}, `cstrees` and cegpy {LIMIT:.0f}"
             " seconds of the clock), as are larger data of the same kind; empty cells were not tried.",
             "Bold is the best median of those learners that were run on the most models. That is not the comparison of"
-            " the last table, which is between two learners over the models that both were run on, in means: a learner"
-            " of fewer models may be best there and not bold, and the other way round.",
+            " the last table, which is between two learners over the models that both were run on, in means: another"
+            " one may be best there.",
             "## Ours and the best other",
             "All data in short: the gap to the truth for random CStrees and networks (smaller is better), the"
             " log-likelihood for real data (larger is better). *Ours ahead by* is the mean difference in log-likelihood"
-            " over the same models, with its standard error.",
+            " over the same models, with its standard error. The best other is one of those that were run on the most"
+            " models.",
             self.short(),
             "## Random CStrees",
             f"The gap to the truth in mean log-likelihood of {N_TEST:,} rows held out, in nats: an estimate of"

@@ -9,18 +9,10 @@ from math import inf
 import numpy as np
 
 from cslearn._kernels import inner, outer
+from cslearn._kernels.deep import n_bits
 from cslearn._kernels.log_domain import plus
 
 __all__ = ["bounds_of_sets"]
-
-
-@inner
-def _size(mask):
-    number = 0
-    while mask:
-        mask &= mask - 1
-        number += 1
-    return number
 
 
 @inner
@@ -79,7 +71,7 @@ def bounds_of_sets(cards, masks, wider, offset, log_splits, stages, start, lines
         own, everyone = local[:size], (1 << size) - 1
         for sub in range(everyone, -1, -1):
             begin, end = offset[s, sub], offset[s, sub + 1]
-            free, t = everyone & ~sub, _size(sub)
+            free, t = everyone & ~sub, n_bits(sub)
             for cell in range(begin, end):
                 exactly[cell] = stages[start[s] + cell - begin] if sub == everyone else -inf
             if size == beta and t == beta - 1:
@@ -91,7 +83,7 @@ def bounds_of_sets(cards, masks, wider, offset, log_splits, stages, start, lines
                 _add_below(own, sub, more, full, offset[s, more], offset[s, more + 1], full, begin)
             chosen = free
             while chosen:
-                weight = log_splits[t, _size(chosen) - 1]
+                weight = log_splits[t, n_bits(chosen) - 1]
                 if weight > -inf:
                     below = np.zeros(end - begin)
                     both = sub | chosen
@@ -108,7 +100,7 @@ def bounds_of_sets(cards, masks, wider, offset, log_splits, stages, start, lines
             for k in range(m if size < beta else 0):
                 if (masks[s] >> k) & 1 == 0:
                     other = wider[s, k]
-                    low = _size(masks[s] & ((1 << k) - 1))
+                    low = n_bits(masks[s] & ((1 << k) - 1))
                     moved = (sub & ((1 << low) - 1)) | ((sub >> low) << (low + 1))
                     for cell in range(begin, end):
                         at_least[cell] = max(at_least[cell], at_least[offset[other, moved] + cell - begin])

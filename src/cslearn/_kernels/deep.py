@@ -11,11 +11,12 @@ import numpy as np
 from cslearn._kernels import inner, outer
 from cslearn._kernels.log_domain import plus
 
-__all__ = ["sums_of_sets"]
+__all__ = ["n_bits", "sums_of_sets"]
 
 
 @inner
-def _size(mask):
+def n_bits(mask):
+    """Return the number of bits."""
     number = 0
     while mask:
         mask &= mask - 1
@@ -76,7 +77,7 @@ def sums_of_sets(cards, masks, number_of, start, splits, stages, allowed, sums):
         own = masks[s]
         if own & ~allowed:
             continue
-        t = _size(own)
+        t = n_bits(own)
         here = slice(start[s], start[s + 1])
         sums[here] = stages[here]
         if t == beta:
@@ -86,7 +87,7 @@ def sums_of_sets(cards, masks, number_of, start, splits, stages, allowed, sums):
         free = allowed & ~own
         chosen = free
         while chosen:
-            r = _size(chosen)
+            r = n_bits(chosen)
             if r <= beta - t and splits[t, r - 1] != 0.0:
                 whole = number_of[own | chosen]
                 below[:] = 0.0

@@ -160,7 +160,7 @@ def _table(
     table = as_table(
         data,
         # For em they are a state at first, which the learner takes for what it is.
-        missing="state" if missing is Missing.em else missing.value,  # type: ignore[arg-type]
+        missing="state" if missing is Missing.em else missing.value,  # type: ignore[arg-type]  # one of those
         sample_weight=weights,
         leave_out=leave_out or (),
         na_values=na_values or DEFAULT_NA_VALUES,

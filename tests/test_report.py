@@ -9,6 +9,7 @@ from pathlib import Path
 import networkx as nx
 import numpy as np
 import pytest
+from playwright.sync_api import expect
 
 from cslearn import CStree, CStreeLearner, random_cstree
 from cslearn.datasets import chickenpox_model
@@ -401,7 +402,7 @@ def test_zoom_drag_and_fit(open_report):
     box = page.locator("#ldag").bounding_box()
     page.mouse.move(box["x"] + 30, box["y"] + 30)
     page.mouse.wheel(0, -300)
-    page.wait_for_function("start => document.getElementById('ldag').getAttribute('viewBox') !== start", arg=start)
+    expect(page.locator("#ldag")).not_to_have_attribute("viewBox", start)
     assert float(page.get_attribute("#ldag", "viewBox").split()[2]) < float(start.split()[2])
     page.click("#fit")
     fitted = [float(x) for x in page.get_attribute("#ldag", "viewBox").split()]
@@ -437,7 +438,7 @@ def test_hostile_names_are_shown_as_they_are(open_report):
     for v in HOSTILE:
         add_to_context(page, tree, v, '<img src=x onerror="alert(2)">')
     page.eval_on_selector_all("details", "all => all.forEach(d => { d.open = true; })")
-    page.wait_for_function("document.querySelectorAll('details table').length === 8")
+    expect(page.locator("details table")).to_have_count(8)
     assert page.locator("main img, main b").count() == 0
     assert page.evaluate("document.scripts.length") == 2
     e = page.locator(".edge").first

@@ -13,7 +13,7 @@ from time import perf_counter
 ALWAYS = ("start", "model", "mixing", "speed", "accuracy", "posterior", "scale")
 WITH_DATA = ("classifiers",)
 WITH_PEERS = ("peers", "bounds", "queries")
-CHOICES = ("defaults", "search")
+CHOICES = ("defaults", "search", "estimates")
 
 
 def chosen(*, peers: bool, data: bool) -> list[str]:

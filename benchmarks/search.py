@@ -40,7 +40,8 @@ def trial(case: Case, settings: list[tuple[int, int | str]], seed: int) -> list[
     oracle = best - truth.fit_parameters(train).log_prob(test).mean()
     result = []
     for n_chains, n_iter in settings:
-        learner = CStreeLearner(search="mcmc", n_chains=n_chains, n_iter=n_iter, random_state=0).fit(train)
+        search = {"search": "mcmc", "n_chains": n_chains, "n_iter": n_iter}
+        learner = CStreeLearner(**search, estimate="best", random_state=0).fit(train)
         gap = (best - learner.score(test)) / oracle
         result.append([learner.log_order_score_, float(gap), learner.timings_["orders"]])
     return result

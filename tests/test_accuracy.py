@@ -56,6 +56,10 @@ def test_the_adaptive_prior_and_averaged_parameters_predict_fifty_variables_bett
     assert held_out_gap(50, 10, prior="tree") > both
 
 
+def test_a_central_order_predicts_fifty_variables_better_than_the_best_one():
+    assert held_out_gap(50, 20) < held_out_gap(50, 20, estimate="best") - 0.02
+
+
 def test_fifty_variables_are_predicted_within_1_6_times_the_gap_of_the_oracle():
     """On fifty models: ten have a standard error of 0.07, and the first ten are at 1.61."""
     assert held_out_gap(50, 50) < 1.6

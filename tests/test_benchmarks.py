@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from benchmarks import __main__ as program
-from benchmarks import defaults, report, search
+from benchmarks import defaults, estimates, report, search
 from benchmarks.report import Kept, bold_least
 
 from cslearn.priors import UniformPrior
@@ -171,6 +171,15 @@ def test_a_page_is_written_whole_with_where_it_was_measured(results, monkeypatch
     assert page.startswith("# Choice of the search settings\n\n<!-- written by `python -m benchmarks.search` -->")
     assert page.rstrip().splitlines()[-1] == report.provenance()
     assert capsys.readouterr().out.strip() == page.strip()
+
+
+def test_the_best_and_the_central_order_are_compared(results, capsys):
+    estimates.main(["--quick"])
+    *_, line = capsys.readouterr().out.strip().splitlines()
+    best, central, difference, *edges = (cell.strip() for cell in line.split("|")[5:-1])
+    assert float(difference.split()[0]) == pytest.approx(float(central) - float(best), abs=0.0011)
+    assert all(0 <= float(wrong) <= 15 for wrong in edges)
+    assert list(results.glob("*.md")) == []
 
 
 @pytest.mark.slow

@@ -547,7 +547,7 @@ def test_the_best_point_estimate_is_the_best_of_all():
     score = posterior.scores.cstree_score
     best = posterior.point_estimate("best")
     assert isclose(score(best), posterior.exact.best_joint()[1], rel_tol=1e-10)
-    assert score(posterior._best_tree(posterior.exact.best_order()[0])) < score(best) - 0.01
+    assert score(posterior.tree_of(posterior.exact.best_order()[0])) < score(best) - 0.01
     # Chains know of the best orders that they met, be these among the draws or not.
     order, _ = posterior.exact.best_joint()
     few = [replace(posterior.chains[0], orders=posterior.orders[:1], best_order=order)]
@@ -583,6 +583,56 @@ def test_the_point_estimate_of_smallest_divergence_has_it():
     drawn = [divergence(tree) for tree in posterior.sample(200, parameters="mean", random_state=3)]
     assert found < min(drawn) + 0.002
     assert np.median(drawn) > min(drawn) + 0.01
+
+
+def chains_of(posterior, *orders, below=0.0):
+    """Return the posterior with chains of these orders in place of the exact search, each so far below that before."""
+    best = [posterior.chains[0].best_log_score - below * number for number in range(len(orders))]
+    chains = [
+        replace(posterior.chains[0], orders=some, best_order=some[0], best_log_score=score)
+        for some, score in zip(orders, best, strict=True)
+    ]
+    return CStreePosterior(posterior.variables, chains, scores=posterior.scores)
+
+
+def test_the_central_tree_has_the_smallest_mean_divergence_from_those_of_the_drawn_orders():
+    cards = [2, 2, 3, 2]
+    posterior = exact_posterior(random_table(cards, 60, np.random.default_rng(9)), prior="tree")
+    outcomes = pd.DataFrame(list(product(*map(range, cards))), columns=posterior.variables)
+    drawn = [posterior.tree_of(order).log_prob(outcomes) for order in posterior.orders[:20]]
+
+    def divergence(log_prob):
+        return float(np.mean([np.exp(one) @ (one - log_prob) for one in drawn]))
+
+    chains = chains_of(posterior, posterior.orders[:20])
+    found = divergence(chains.central_tree(20).log_prob(outcomes))
+    every = [divergence(log_prob) for log_prob in drawn]
+    assert found < min(every) + 0.002
+    assert np.mean(every) > min(every) + 0.01
+
+
+def test_the_central_tree_has_the_best_stagings_of_its_order():
+    posterior = exact_posterior(random_table([2, 3, 2, 2], 80, np.random.default_rng(4)), prior="tree")
+    tree = chains_of(posterior, posterior.orders[:5]).central_tree()
+    for position, name in enumerate(tree.order):
+        assert tree.stagings[name] == posterior.scores.best_staging(name, tree.order[:position])[1]
+    fitted = tree.fit_parameters(posterior.scores.table, ess=posterior.scores.ess)
+    assert all(np.allclose(tree.parameters[v], fitted.parameters[v]) for v in tree.order)
+
+
+def test_chains_far_below_the_best_do_not_count_for_the_central_tree():
+    posterior = exact_posterior(random_table([2, 2, 3, 2], 60, np.random.default_rng(9)), prior="tree")
+    good, others = posterior.orders[:1], posterior.orders[1:40]
+    alone = chains_of(posterior, good).central_tree()
+    assert chains_of(posterior, good, others, below=21.0).central_tree() == alone
+    assert chains_of(posterior, good, others, below=19.0).central_tree() != alone
+
+
+def test_without_draws_the_best_order_is_central():
+    posterior = exact_posterior(random_table([2, 2, 3, 2], 60, np.random.default_rng(9)), prior="tree")
+    interrupted = [replace(posterior.chains[0], orders=posterior.orders[:0], best_order=posterior.orders[3])]
+    chains = CStreePosterior(posterior.variables, interrupted, scores=posterior.scores)
+    assert chains.central_tree() == posterior.tree_of(posterior.orders[3])
 
 
 def test_the_graph_has_the_edges_above_the_threshold():

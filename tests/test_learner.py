@@ -28,6 +28,24 @@ QUICK = {"n_iter": 300, "random_state": 0}
 
 
 # ---------------------------------------------------------------- exactness
+def test_the_order_is_the_best_of_an_exact_search_and_a_central_one_of_chains():
+    table = random_cstree(8, random_state=0).sample_table(100, random_state=0)
+    settings = {"n_iter": 200, "random_state": 0}
+    for changed in ({}, {**settings, "estimate": "best"}):
+        learner = CStreeLearner(**changed).fit(table)
+        assert learner.order_ == learner.posterior_.order_names(learner.posterior_.best.best_order)
+        assert learner.log_order_score_ == learner.posterior_.best.best_log_score
+    for changed in (settings, {"estimate": "central"}):
+        learner = CStreeLearner(**changed).fit(table)
+        posterior = learner.posterior_
+        assert learner.order_ == learner.cstree_.order == posterior.central_tree().order
+        assert learner.order_ != posterior.order_names(posterior.best.best_order)
+        assert learner.log_order_score_ < posterior.best.best_log_score
+        assert isclose(learner.log_order_score_, posterior.scores.order_score(learner.order_), rel_tol=1e-12)
+    with pytest.raises(InputError, match="no estimate 'middle'; choose one of 'auto', 'best', 'central'"):
+        CStreeLearner(estimate="middle").fit(table)
+
+
 @pytest.mark.parametrize("prior", ["uniform", "sparse", "tree"])
 @pytest.mark.parametrize("cards", [[2, 3, 2], [3, 2, 2, 2]])
 def test_small_problems_are_solved_exactly(prior, cards):
@@ -46,7 +64,7 @@ def test_small_problems_are_solved_exactly(prior, cards):
         order: sum(naive.log_sum(v for v, _ in terms[t, frozenset(order[:i])]) for i, t in enumerate(order))
         for order in permutations(range(table.p))
     }
-    learner = CStreeLearner(prior=prior, ess=1.0, **QUICK).fit(table)
+    learner = CStreeLearner(prior=prior, ess=1.0, estimate="best", **QUICK).fit(table)
     found = tuple(table.variables.index(v) for v in learner.order_)
     constant = sum(np.log(np.arange(1, table.p + 1)))
     assert isclose(scores[found], max(scores.values()), rel_tol=1e-12)

@@ -1,4 +1,4 @@
-"""Contingency counts of an encoded table. Knows nothing of scores."""
+"""Rows of an encoded table in stages: counted, and drawn. Knows nothing of scores."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from cslearn.data import Table
 
-__all__ = ["rows_that_agree", "stage_counts", "stage_of_rows"]
+__all__ = ["draw_states", "rows_that_agree", "stage_counts", "stage_of_rows"]
 
 
 def rows_that_agree(codes: NDArray[np.integer], pairs: Iterable[tuple[int, int]]) -> NDArray[np.bool_]:
@@ -60,3 +60,16 @@ def stage_counts(table: Table, target: int, contexts: Sequence[Iterable[tuple[in
     cell = stage_of_rows(table.codes, contexts) * d + table.codes[:, target]
     counts = np.bincount(cell, weights=table.weights, minlength=len(contexts) * d)
     return counts.astype(float).reshape(len(contexts), d)
+
+
+def draw_states(
+    stage: NDArray[np.intp], probabilities: NDArray[np.float64], rng: np.random.Generator
+) -> NDArray[np.intp]:
+    """Draw the code of a target for every row, given its stage and the probabilities in each stage."""
+    uniform = rng.random(len(stage))
+    # The last state takes what is left, so rounding never makes a state that does not exist.
+    below = np.cumsum(probabilities, axis=1)[:, :-1]
+    codes = np.zeros(len(stage), dtype=np.intp)
+    for threshold in below.T:
+        codes += uniform >= threshold[stage]
+    return codes

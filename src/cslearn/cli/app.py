@@ -69,6 +69,14 @@ class Search(StrEnum):
 
 
 class Estimate(StrEnum):
+    """Orders that a learned model may have."""
+
+    auto = "auto"
+    best = "best"
+    central = "central"
+
+
+class Parameters(StrEnum):
     """Estimates of parameters."""
 
     averaged = "averaged"
@@ -271,8 +279,12 @@ def fit(
     max_memory: MaxMemory = 2.0,
     prior: Annotated[PriorName, typer.Option("--prior", help="Prior over stagings.")] = PriorName.adaptive,
     ess: Annotated[str, typer.Option("--ess", help="Equivalent sample size, or auto: the data choose.")] = "auto",
-    parameters: Annotated[Estimate, typer.Option("--parameters", help="How parameters are estimated.")] = (
-        Estimate.averaged
+    estimate: Annotated[
+        Estimate,
+        typer.Option("--estimate", help="The model of the best order met, or one in the middle of the drawn ones."),
+    ] = Estimate.auto,
+    parameters: Annotated[Parameters, typer.Option("--parameters", help="How parameters are estimated.")] = (
+        Parameters.averaged
     ),
     search: SearchOption = Search.auto,
     n_iter: Iterations = "auto",
@@ -329,6 +341,7 @@ def fit(
             max_memory=_bytes(max_memory),
             prior=prior.value,
             ess=_sample_size(ess),
+            estimate=estimate.value,
             parameters=parameters.value,
             search=search.value,
             n_iter=_moves(n_iter),

@@ -173,7 +173,7 @@ def print_fit(learner: CStreeLearner, table: Table, output: Path) -> None:
     console = _console()
     _say(console, f"Learned from {table.n:,} rows:")
     _print_learned(console, learner)
-    _say(console, "Dependences point along the best order found; the data may fit other directions as well.")
+    _say(console, "Dependences point along one order of the variables; the data may fit other directions as well.")
     if learner.candidates_.dropped or learner.candidates_.notes:
         _say(console, learner.candidates_.describe())
     if table.constant:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cslearn._numerics import RandomState, as_generator
-from cslearn.counts import stage_counts, stage_of_rows
+from cslearn.counts import draw_states, stage_counts, stage_of_rows
 from cslearn.cstree.parameters import Method, estimate
 from cslearn.data import Table, as_table
 from cslearn.errors import InputError
@@ -500,11 +500,7 @@ class CStree:
         column = {v: c for c, v in enumerate(self.variables)}
         for variable in self.order:
             stage = stage_of_rows(codes, self.coded_contexts[variable])
-            uniform = rng.random(n)
-            # The last state takes what is left, so rounding never makes a state that does not exist.
-            below = np.cumsum(parameters[variable], axis=1)[:, :-1]
-            for threshold in below.T:
-                codes[:, column[variable]] += uniform >= threshold[stage]
+            codes[:, column[variable]] = draw_states(stage, parameters[variable], rng)
         return Table(codes, self.variables, tuple(self.states[v] for v in self.variables))
 
     def fit_parameters(

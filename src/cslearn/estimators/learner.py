@@ -60,7 +60,8 @@ from cslearn.stagings.counting import check_beta
 
 __all__ = ["CStreeLearner"]
 
-ESTIMATES = ("averaged", "mean", "map", "mle")
+PARAMETERS = ("averaged", "mean", "map", "mle")
+ESTIMATES = ("auto", "best", "central")
 SEARCHES = ("auto", "exact", "mcmc")
 # Up to so many variables the prior is chosen for the best order of as many climbs as there are chains.
 FEW_VARIABLES = 50
@@ -70,7 +71,7 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
     """Learn a CStree from categorical data.
 
     Candidate context variables are selected (or all are taken), orders of the variables are sampled from their
-    posterior, the most probable staging for the best order is found, and its parameters are estimated.
+    posterior, the most probable staging for one of them is found, and its parameters are estimated.
 
     Parameters
     ----------
@@ -102,6 +103,11 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
     ess : float or "auto"
         Equivalent sample size of the Dirichlet priors; ``"auto"`` lets the data choose it, see
         :mod:`cslearn.orders.adaptive`.
+    estimate : {"auto", "best", "central"}
+        Which order the learned model has: the most probable one met, or one in the middle of the posterior, whose
+        CStree has the least mean divergence from those of drawn orders
+        (:meth:`cslearn.posterior.CStreePosterior.central_tree`). ``"auto"`` takes the best of an exact search or of
+        one that was interrupted, and the central one of chains, as it predicts better among many variables.
     parameters : {"averaged", "mean", "map", "mle"}
         How the parameters are estimated: by the posterior mean over all stagings of the order
         (:mod:`cslearn.estimators.averaging`), or given the best staging (:meth:`cslearn.CStree.fit_parameters`).
@@ -152,7 +158,7 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
     cstree_ : CStree
         The learned model.
     order_ : tuple of str
-        The best order met, which is that of ``cstree_``.
+        The order of ``cstree_``; that of the best order met is ``posterior_.best.best_order``, by columns.
     candidates_ : CandidateSets
         The candidate sets that were used; beyond two context variables they may be smaller than those selected first,
         which a note in them says.
@@ -168,7 +174,7 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         The CSI relations of the model with the evidence for them, strongest first: a sequence of
         :class:`cslearn.graphs.SupportedRelation` that prints as a table.
     log_order_score_ : float
-        Log of ``P(data, order)`` for the best order.
+        Log of ``P(data, order)`` for the order of the model; ``posterior_.best.best_log_score`` is the largest.
     log_score_ : float
         Log of ``P(data, stagings, order)`` for the learned structure.
     timings_ : dict of str to float
@@ -210,6 +216,7 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         max_memory: float = DEFAULT_MEMORY,
         prior: str | Prior = ADAPTIVE,
         ess: float | Literal["auto"] = "auto",
+        estimate: Literal["auto", "best", "central"] = "auto",
         parameters: Literal["averaged", "mean", "map", "mle"] = "averaged",
         search: str = "auto",
         n_iter: int | Literal["auto"] | None = "auto",
@@ -236,6 +243,7 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         self.max_memory = max_memory
         self.prior = prior
         self.ess = ess
+        self.estimate = estimate
         self.parameters = parameters
         self.search = search
         self.n_iter = n_iter
@@ -403,13 +411,17 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         self.ess_ = scores.ess
         self.betas_ = dict(zip(table.variables, scores.betas, strict=True))
         self.posterior_ = posterior
-        self.order_ = posterior.order_names(posterior.best.best_order)
-        self.log_order_score_ = posterior.best.best_log_score
         self.n_iter_ = 0 if posterior.exact is not None else sum(chain.n_iter for chain in posterior.chains)
         with self._phase("stagings"):
-            best = {v: scores.best_staging(v, self.order_[:t]) for t, v in enumerate(self.order_)}
-            states = dict(zip(table.variables, table.states, strict=True))
-            structure = CStree(self.order_, {v: staging for v, (_, staging) in best.items()}, states=states)
+            best = posterior.best
+            by_chains = posterior.exact is None and not self.interrupted_
+            if self.estimate == "central" or (self.estimate == "auto" and by_chains):
+                structure = posterior.central_tree()
+            else:
+                structure = posterior.tree_of(best.best_order)
+            self.order_ = structure.order
+            best_is_taken = self.order_ == posterior.order_names(best.best_order)
+            self.log_order_score_ = best.best_log_score if best_is_taken else scores.order_score(self.order_)
             self.log_score_ = scores.cstree_score(structure)
         with self._phase("parameters"):
             if self.parameters == "averaged":
@@ -417,7 +429,7 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
             else:
                 fitted = structure.fit_parameters(table, self.parameters, ess=self.ess_, interventions=mask)
             self.cstree_ = CStree(
-                fitted.order, fitted.stagings, fitted.parameters, states=states, learning=self._record(table)
+                fitted.order, fitted.stagings, fitted.parameters, states=table.state_map, learning=self._record(table)
             )
             self.relations_ = relation_table(structure, scores)
 
@@ -559,6 +571,7 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
                 "level": self.level if self.candidates_.method == "pc" else None,
                 "prior": self.prior if isinstance(self.prior, str) else self.prior.name,
                 "ess": self.ess_,
+                "estimate": self.estimate,
                 "parameters": self.parameters,
                 "search": self.search,
                 "knowledge": {name: value for name, value in asdict(knowledge).items() if value} or None,
@@ -593,9 +606,12 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
             check_ess(self.ess)
         if self.search not in SEARCHES:
             raise InputError(f"there is no search {self.search!r}; choose one of {', '.join(map(repr, SEARCHES))}")
-        if self.parameters not in ESTIMATES:
+        if self.estimate not in ESTIMATES:
+            raise InputError(f"there is no estimate {self.estimate!r}; choose one of {', '.join(map(repr, ESTIMATES))}")
+        if self.parameters not in PARAMETERS:
             raise InputError(
-                f"there is no estimate {self.parameters!r}; choose one of {', '.join(map(repr, ESTIMATES))}"
+                f"there is no estimate {self.parameters!r} of parameters; choose one of"
+                f" {', '.join(map(repr, PARAMETERS))}"
             )
         for name, least in (
             ("n_chains", 1),
@@ -654,7 +670,7 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         elif not self.posterior_.converged:
             warnings.warn(
                 f"the chains have not converged after {chains[0].n_iter:,} moves each:"
-                f" {self.posterior_.verdict.reason}. The model is the best found, but shares of the draws may be far"
+                f" {self.posterior_.verdict.reason}. The model may be good, but shares of the draws may be far"
                 f" from posterior probabilities. For those give {self._remedies()}.",
                 ConvergenceWarning,
                 stacklevel=3,

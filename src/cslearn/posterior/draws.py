@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import prod
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from cslearn._numerics import RandomState, as_generator
-from cslearn.counts import stage_counts
+from cslearn.counts import draw_states, stage_counts, stage_of_rows
 from cslearn.cstree import CStree
 from cslearn.data import Table, as_table
 from cslearn.errors import InputError
-from cslearn.posterior.edges import N_ORDERS, EdgePosterior, Floats
+from cslearn.posterior.edges import N_ORDERS, EdgePosterior, Floats, evenly_spread
 from cslearn.posterior.levels import Level, draw_levels
 from cslearn.stagings import Context, Staging
+from cslearn.stagings.every import AllWeights
+from cslearn.stagings.level import LevelWeights
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,6 +27,18 @@ __all__ = ["DrawnPosterior"]
 
 Stages = tuple[tuple[tuple[int, int], ...], ...]
 """The stages of a variable as pairs of column and code."""
+
+Picker = Callable[[LevelWeights | AllWeights, int], Sequence[Iterable[tuple[tuple[int, int], ...]]]]
+"""What gives as many stagings of a level as are asked for."""
+
+# The central CStree: drawn orders that are compared, rows that are drawn of each of their CStrees, standard errors by
+# which it must be nearer than that of the best order, and how far below the best order of all, as a log, the best of a
+# chain may be; one further below has not come to where orders are good.
+CENTRAL_ORDERS, CENTRAL_ROWS, CLEARLY, STUCK = 10, 1000, 2.0, 20.0
+
+
+def _best_stages(weights: LevelWeights | AllWeights, number: int) -> list[list[tuple[tuple[int, int], ...]]]:
+    return [weights.maximum()[1]] * number
 
 
 class DrawnPosterior(EdgePosterior):
@@ -58,7 +73,7 @@ class DrawnPosterior(EdgePosterior):
         """
         rng = as_generator(random_state)
         orders, stagings = self._drawn_structures(n, rng)
-        return [self._draw_parameters(*drawn, parameters, rng) for drawn in zip(orders, stagings, strict=True)]
+        return [self._with_parameters(*drawn, parameters, rng) for drawn in zip(orders, stagings, strict=True)]
 
     def _drawn_structures(
         self, n: int, rng: np.random.Generator
@@ -66,23 +81,28 @@ class DrawnPosterior(EdgePosterior):
         """Draw orders, and the stages of each variable in each order."""
         if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
             raise InputError(f"the number of CStrees to draw is a whole number, at least 1, not {n!r}")
-        scores = self._scores
         if self.exact is not None:
             orders = self.exact.draw(int(n), rng)
         else:
             orders = self.orders[rng.integers(len(self.orders), size=n)]
-        by_variable: list[list[Stages]] = []
+        stagings = self._stages_in(orders, lambda weights, draws: [weights.draw(rng) for _ in range(draws)])
+        return [tuple(order) for order in orders.tolist()], stagings
+
+    def _stages_in(self, orders: NDArray[np.integer], pick: Picker) -> list[tuple[Stages, ...]]:
+        """Return stages of each variable in each order, picked once for each level and all orders that have it."""
+        scores, by_variable = self._scores, []
         for i, levels in enumerate(draw_levels(scores, orders)):
-            drawn: list[Stages] = [()] * len(orders)
+            found: list[Stages] = [()] * len(orders)
             with_level: dict[Level, list[int]] = {}
-            for draw, level in enumerate(levels):
-                with_level.setdefault(level, []).append(draw)
-            for level, draws in with_level.items():
-                weights, columns = self._levels.weights(i, level), scores.candidates[i][list(level)].tolist()
-                for draw in draws:
-                    drawn[draw] = tuple(tuple((columns[k], x) for k, x in pairs) for pairs in weights.draw(rng))
-            by_variable.append(drawn)
-        return [tuple(order) for order in orders.tolist()], [tuple(of) for of in zip(*by_variable, strict=True)]
+            for number, level in enumerate(levels):
+                with_level.setdefault(level, []).append(number)
+            for level, numbers in with_level.items():
+                columns = scores.candidates[i][list(level)].tolist()
+                picked = pick(self._levels.weights(i, level), len(numbers))
+                for number, staging in zip(numbers, picked, strict=True):
+                    found[number] = tuple(tuple((columns[k], x) for k, x in pairs) for pairs in staging)
+            by_variable.append(found)
+        return list(zip(*by_variable, strict=True))
 
     def _contexts(self, stages: Stages) -> list[Context]:
         table = self._scores.table
@@ -95,18 +115,25 @@ class DrawnPosterior(EdgePosterior):
         found = {v: Staging.trusted(scopes[v], self._contexts(stagings[i])) for v, i in zip(names, order, strict=True)}
         return CStree(names, found, states=states)
 
-    def _draw_parameters(
+    def _with_parameters(
         self, order: Sequence[int], stagings: Sequence[Stages], parameters: str, rng: np.random.Generator
     ) -> CStree:
-        table, scores = self._scores.table, self._scores
         structure, values = self._structure(order, stagings), {}
         for name, i in zip(structure.order, order, strict=True):
-            counts = stage_counts(scores.counted(i), i, stagings[i])
-            cells = [scores.ess / np.prod([table.cards[c] for c, _ in (*pairs, (i, 0))]) for pairs in stagings[i]]
-            alphas = dict(zip(self._contexts(stagings[i]), counts + np.array(cells)[:, None], strict=True))
+            alphas = dict(zip(self._contexts(stagings[i]), self._alphas(i, stagings[i]), strict=True))
             rows = [alphas[context] for context in structure.stagings[name]]
             values[name] = np.array([rng.dirichlet(row) if parameters == "draw" else row / row.sum() for row in rows])
         return structure.with_parameters(values)
+
+    def _alphas(self, i: int, stages: Stages) -> Floats:
+        """Return the parameters of the posterior Dirichlet distribution of variable `i` in each stage."""
+        table, scores = self._scores.table, self._scores
+        cells = [scores.ess / prod(table.cards[c] for c, _ in (*pairs, (i, 0))) for pairs in stages]
+        return stage_counts(scores.counted(i), i, stages) + np.array(cells)[:, None]
+
+    def _means(self, i: int, stages: Stages) -> Floats:
+        alphas = self._alphas(i, stages)
+        return alphas / alphas.sum(axis=1, keepdims=True)
 
     def point_estimate(
         self,
@@ -132,30 +159,119 @@ class DrawnPosterior(EdgePosterior):
         random_state : int, Generator or None
         """
         if kind == "best" and self.exact is not None:
-            return self._best_tree(self.exact.best_joint()[0])
+            return self.tree_of(self.exact.best_joint()[0])
         rng = as_generator(random_state)
         met = [chain.best_order for chain in self.chains]
         orders = np.unique(np.vstack([*met, self._some_orders(n_draws)]), axis=0)
-        trees = [*map(self._best_tree, orders), *self.sample(n_draws, parameters="mean", random_state=rng)]
+        drawn = self.sample(n_draws, parameters="mean", random_state=rng)
+        trees = [*self._best_trees(orders), *drawn]
         if kind == "best":
             return max(trees, key=self._scores.cstree_score)
         if kind == "hamming":
             chances = self.edge_probabilities().to_numpy()
             return min(trees, key=lambda tree: self._expected_distance(tree, chances))
         if kind == "divergence":
-            rows = [tree.sample_table(20, random_state=rng) for tree in trees[-n_draws:]]
-            table = self._scores.table
-            codes = np.concatenate([self._encoded(one.to_frame()).codes for one in rows])
-            test = Table(codes, table.variables, table.states)
-            return max(trees, key=lambda tree: float(tree.log_prob(test).mean()))
+            codes = np.concatenate([tree.sample_table(20, random_state=rng).codes for tree in drawn])
+            rows = Table(codes, self._scores.table.variables, self._scores.table.states)
+            return max(trees, key=lambda tree: float(tree.log_prob(rows).mean()))
         raise InputError(f"there is no point estimate {kind!r}; choose 'best', 'hamming' or 'divergence'")
 
-    def _best_tree(self, order: NDArray[np.integer]) -> CStree:
-        """Return the CStree with the best stagings of an order."""
-        table, names = self._scores.table, self.order_names(order)
-        stagings = {v: self._scores.best_staging(v, names[:t])[1] for t, v in enumerate(names)}
-        structure = CStree(names, stagings, states=table.state_map)
-        return structure.fit_parameters(table, ess=self._scores.ess, interventions=self._scores.interventions)
+    def central_tree(self, n_orders: int = CENTRAL_ORDERS, *, random_state: RandomState = 0) -> CStree:
+        """Return the CStree in the middle of those of drawn orders, which is what is learned after a search by chains.
+
+        Among many variables the best order met is one of very many that are about as probable, and no better than they.
+        So the CStrees with the best stagings of some drawn orders are compared, and that of the best order with them:
+        the one is taken that has the least divergence from the others on average, judged on rows drawn from these. It
+        stays with the best order where no other is clearly nearer, by two standard errors. Chains that have stayed in a
+        region of far worse orders do not count.
+
+        Parameters
+        ----------
+        n_orders : int
+            Drawn orders that are compared.
+        random_state : int, Generator or None
+            Seed of the rows.
+
+        Returns
+        -------
+        CStree
+            With the posterior means of its parameters.
+
+        Examples
+        --------
+        >>> from cslearn import CStreeLearner, random_cstree
+        >>> data = random_cstree(20, random_state=2).sample_table(500, random_state=2)
+        >>> posterior = CStreeLearner(n_iter=500, random_state=0).fit(data).posterior_
+        >>> posterior.central_tree().order == posterior.order_names(posterior.best.best_order)
+        False
+        """
+        best, rng = self.best, as_generator(random_state)
+        least = best.best_log_score - STUCK
+        drawn = np.vstack([chain.orders for chain in self.chains if chain.best_log_score >= least])
+        if not len(drawn):  # of chains that were interrupted early
+            return self.tree_of(best.best_order)
+        orders = np.vstack([best.best_order, evenly_spread(drawn, n_orders)])
+        stagings = self._stages_in(orders, _best_stages)
+        # Most variables have the same stages in many of the orders.
+        distinct = {of for stages in stagings for of in enumerate(stages)}
+        means = {of: self._means(*of) for of in distinct}
+        rows = self._draw_rows(orders[1:], stagings[1:], means, rng)
+
+        def logs(i: int, stages: Stages) -> Floats:
+            return np.log(means[i, stages])[stage_of_rows(rows, stages), rows[:, i]]
+
+        values = {of: logs(*of).mean() for of in means}
+        nearest = int(np.argmax([sum(values[of] for of in enumerate(stages)) for stages in stagings]))
+        gain = np.zeros(len(rows))
+        for i, (stages, of_best) in enumerate(zip(stagings[nearest], stagings[0], strict=True)):
+            if stages != of_best:
+                gain += logs(i, stages) - logs(i, of_best)
+        taken = nearest if gain.mean() > CLEARLY * gain.std() / len(rows) ** 0.5 else 0
+        return self._with_parameters(orders[taken].tolist(), stagings[taken], "mean", rng)
+
+    def _draw_rows(
+        self,
+        orders: NDArray[np.integer],
+        stagings: Sequence[Sequence[Stages]],
+        means: Mapping[tuple[int, Stages], Floats],
+        rng: np.random.Generator,
+    ) -> NDArray[np.integer]:
+        """Draw as many rows of each order with its stages, whose means are given."""
+        kind = np.min_scalar_type(max(self._scores.table.cards))
+        rows = np.zeros((len(orders) * CENTRAL_ROWS, orders.shape[1]), dtype=kind, order="F")
+        for number, (order, of_order) in enumerate(zip(orders, stagings, strict=True)):
+            part = rows[number * CENTRAL_ROWS : (number + 1) * CENTRAL_ROWS]
+            for i in order:
+                part[:, i] = draw_states(stage_of_rows(part, of_order[i]), means[i, of_order[i]], rng)
+        return rows
+
+    def tree_of(self, order: ArrayLike) -> CStree:
+        """Return the CStree with the best stagings of an order.
+
+        Parameters
+        ----------
+        order : array-like of int
+            The variables as columns of the data, as in :attr:`orders`.
+
+        Returns
+        -------
+        CStree
+            With the posterior means of its parameters.
+
+        Examples
+        --------
+        >>> from cslearn import CStreeLearner
+        >>> from cslearn.datasets import chickenpox_model
+        >>> posterior = CStreeLearner().fit(chickenpox_model().sample(1000, random_state=0)).posterior_
+        >>> posterior.tree_of([3, 2, 1, 0]).order
+        ('carrier', 'exposed', 'diagnosis', 'background')
+        """
+        return self._best_trees(np.asarray(order)[None])[0]
+
+    def _best_trees(self, orders: NDArray[np.integer]) -> list[CStree]:
+        stagings = self._stages_in(orders, _best_stages)
+        pairs = zip(orders.tolist(), stagings, strict=True)
+        return [self._with_parameters(order, of_order, "mean", as_generator(0)) for order, of_order in pairs]
 
     def _expected_distance(self, tree: CStree, chances: Floats) -> float:
         """Return the expected number of directed edges in which the DAG of a CStree differs from the truth's."""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from cslearn.plots._figure import Picture
 
-__all__ = ["EdgePosterior"]
+__all__ = ["EdgePosterior", "evenly_spread"]
 
 Floats = NDArray[np.float64]
 
@@ -44,6 +44,13 @@ EXACT_LEVELS = 2500
 EXACT_VARIABLES = 14
 # Levels of a variable that an exact posterior is averaged over.
 MOST_LEVELS = 1000
+
+
+def evenly_spread(orders: NDArray[np.int32], n_orders: int) -> NDArray[np.int32]:
+    """Return `n_orders` of some orders, evenly spread; all of them if there are fewer."""
+    if n_orders < 1:
+        raise InputError(f"n_orders is a whole number, at least 1, not {n_orders!r}")
+    return orders[np.unique(np.linspace(0, len(orders) - 1, min(n_orders, len(orders))).astype(int))]
 
 
 @dataclass(frozen=True, repr=False)
@@ -115,11 +122,7 @@ class EdgePosterior(OrderPosterior):
 
     def _some_orders(self, n_orders: int | None) -> NDArray[np.int32]:
         """Return `n_orders` of the draws, evenly spread over the chains; all of them if there are fewer."""
-        wanted = N_ORDERS if n_orders is None else n_orders
-        if wanted < 1:
-            raise InputError(f"n_orders is a whole number, at least 1, not {n_orders!r}")
-        orders = self.orders
-        return orders[np.unique(np.linspace(0, len(orders) - 1, min(wanted, len(orders))).astype(int))]
+        return evenly_spread(self.orders, N_ORDERS if n_orders is None else n_orders)
 
     def _column(self, variable: str) -> int:
         if variable not in self._scores.index:

@@ -301,6 +301,8 @@ class LevelWeights:
         """Return the log-weights of full splits on sets of `r` variables below a context of `t`, shape ``(m,) * r``."""
         if self._by_staging:
             return np.zeros((self.size,) * r)
+        if (self.cards == self.cards[0]).all():
+            return np.full((self.size,) * r, full_split_weight(self.splits, t, (int(self.cards[0]),) * r))
         kinds, kind = np.unique(self.cards, return_inverse=True)
         small = np.empty((len(kinds),) * r)
         for index in np.ndindex(small.shape):

@@ -70,7 +70,7 @@ def provenance() -> str:
 
 def defaults(**changed: Any) -> str:
     """Return the learner's settings, so that cells of other settings are not taken for these."""
-    shown = ("beta", "prior", "ess", "search", "n_iter", "max_iter", "n_chains", "parameters")
+    shown = ("beta", "prior", "ess", "search", "n_iter", "max_iter", "n_chains", "estimate", "parameters")
     settings = CStreeLearner(**changed).get_params()
     return ", ".join(f"{name} {settings[name]}" for name in shown)
 

@@ -94,7 +94,7 @@ def _figure2(options: Any) -> list[list[str]]:
             "5,000",
             "moves of the chain over orders",
             "5,000 (Figure 3, one of two searches)",
-            "By default ours is exact to some 16 variables, and beyond goes on until its chains agree.",
+            "By default ours is exact up to 18 variables, and beyond goes on until its chains agree.",
         ],
         [
             "about 0.15",

@@ -20,7 +20,7 @@ from cslearn.data import Table
 from cslearn.datasets import chickenpox_model
 from cslearn.errors import InputError
 from cslearn.graphs import CSIRelation
-from cslearn.orders import Chain, ExactOrders, SubsetScores, problem
+from cslearn.orders import Chain, ExactOrders, SubsetScores, lookup
 from cslearn.orders.summary import summarise
 from cslearn.posterior import CStreePosterior
 from cslearn.posterior import edges as edges_module
@@ -285,7 +285,7 @@ def test_edges_given_an_order_are_what_its_levels_say(table, beta, prior, few, s
     rng = np.random.default_rng(seed)
     orders = np.array([rng.permutation(table.p) for _ in range(3)])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(problem, "MOST_LOOKED_UP", 14 if few else -1)
+        patch.setattr(lookup, "MOST_LOOKED_UP", 14 if few else -1)
         found = Levels(scores).edges(orders)
     expected = np.zeros(found.shape)
     for draw, order in enumerate(orders):
@@ -306,7 +306,7 @@ def test_edges_given_an_order_hold_with_many_rows_and_states():
     orders = np.array([rng.permutation(8) for _ in range(5)])
     by_subsets = Levels(scores).edges(orders)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(problem, "MOST_LOOKED_UP", -1)
+        patch.setattr(lookup, "MOST_LOOKED_UP", -1)
         np.testing.assert_allclose(Levels(scores).edges(orders), by_subsets, atol=1e-9)
     assert by_subsets.max() > 0.999
 

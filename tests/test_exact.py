@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 import naive
+from cslearn.data import Table
 from cslearn.errors import InputError
 from cslearn.orders import ExactOrders, SubsetScores
 from cslearn.scores import Scores
@@ -34,6 +35,23 @@ def test_scores_by_subsets_equal_those_from_scratch(table, beta, prior, data):
                 subsets.local[i][subset], scores.local_order_score(target, level), rel_tol=1e-9, abs_tol=1e-12
             )
             assert isclose(subsets.best[i][subset], scores.best_staging(target, level)[0], rel_tol=1e-9, abs_tol=1e-12)
+
+
+def test_scores_by_subsets_hold_with_many_rows_and_states():
+    # The sums of this table pass the range of a double, and those of levels with one variable less are far smaller.
+    rng = np.random.default_rng(5)
+    codes = np.column_stack([rng.integers(0, d, size=20_000) for d in (3, 2, 4, 3, 2, 3)])
+    codes[:, 3] = (codes[:, 0] + codes[:, 1] + (rng.random(20_000) < 0.01)) % 3
+    codes[:, 4] = (codes[:, 2] // 2 + (rng.random(20_000) < 0.01)) % 2
+    table = Table(codes, tuple("abcdef"), tuple(tuple(range(d)) for d in (3, 2, 4, 3, 2, 3)))
+    for prior in PRIORS:
+        scores = Scores(table, prior=prior)
+        local = SubsetScores(scores).local
+        assert np.ptp(local[3]) > 5000
+        for i, target in enumerate(table.variables):
+            for subset in range(1 << 5):
+                level = [table.variables[c] for k, c in enumerate(scores.candidates[i]) if subset >> k & 1]
+                assert isclose(local[i][subset], scores.local_order_score(target, level), rel_tol=1e-12)
 
 
 class Enumerated:

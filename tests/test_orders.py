@@ -23,7 +23,7 @@ from cslearn.data import Table
 from cslearn.errors import InputError
 from cslearn.orders import OrderPosterior, SubsetScores, order_problem, sample_chains
 from cslearn.orders.chains import exchange_log_ratio, random_order
-from cslearn.orders.problem import lookup_problem
+from cslearn.orders.lookup import lookup_problem
 from cslearn.scores import Scores
 from problems import random_table, rows_of, tables
 

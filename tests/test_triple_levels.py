@@ -16,7 +16,7 @@ from cslearn.data import Table
 from cslearn.errors import DataWarning
 from cslearn.orders import Checkpoint, SubsetScores, adapted_prior, order_problem, sample_chains, with_prior
 from cslearn.orders.adaptive import adapted_prior_of_scores
-from cslearn.orders.problem import are_looked_up, lookup_problem
+from cslearn.orders.lookup import are_looked_up, lookup_problem
 from cslearn.orders.triples import memory_of_triples
 from cslearn.posterior.levels import Levels
 from cslearn.priors import TreePrior

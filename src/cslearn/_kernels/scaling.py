@@ -20,11 +20,11 @@ def _scaled(value, light):
 
 
 @outer
-def scale_target(beta, width, stop, single, pair, cards, root, root_e, split, split_e):
+def scale_target(beta, may_be_light, stop, single, pair, cards, root, root_e, split, split_e):
     """Fill mantissas and exponents of one target, `cards` being those of its candidates; tell whether it is light.
 
-    `width` is the largest cardinality of all variables; only if it is two are targets light. ``root[k]`` is the product
-    over x of z(x_k = x) relative to the whole level, and ``split[j, k, x]`` is w(k, x, j) relative to z(x_k = x).
+    ``root[k]`` is the product over x of z(x_k = x) relative to the whole level, and ``split[j, k, x]`` is w(k, x, j)
+    relative to z(x_k = x).
     """
     m = len(cards)
     largest = 0.0
@@ -41,7 +41,7 @@ def scale_target(beta, width, stop, single, pair, cards, root, root_e, split, sp
             gain += best + log(m)
         # A root that is worse than the whole level may stand in a product with large splits.
         largest = max(largest, gain - min(alone, 0.0))
-    light = beta == 2 and width == 2 and largest < LIGHT
+    light = may_be_light and largest < LIGHT
     for k in range(m):
         value = -stop
         for x in range(cards[k]):

@@ -24,14 +24,15 @@ from cslearn.orders import (
     order_problem,
     sample_chains,
 )
+from cslearn.orders.lookup import are_looked_up
 from cslearn.orders.posterior import PAIRS_AT_ONCE
-from cslearn.orders.problem import are_looked_up
 from cslearn.scores import Scores
 
 __all__ = ["Cost", "estimate_cost", "exact_seconds"]
 
-# The part of the work that is timed: a fit of this many variables.
+# The part of the work that is timed: a fit of this many variables, or an exact search of so many.
 TRIAL_VARIABLES = 12
+EXACT_VARIABLES = 15
 TRIAL_MOVES = 1000
 # Exact searches of a fit in which the data choose prior or sample size: one for the choice, one with what was chosen.
 EXACT_SEARCHES = 2
@@ -200,7 +201,7 @@ def exact_seconds(scores: Scores, searches: int = EXACT_SEARCHES) -> float:
     >>> 0 < exact_seconds(Scores(chickenpox_model().sample(100, random_state=0))) < 60
     True
     """
-    trial = scores.table.select(_trial_variables(scores.table))
+    trial = scores.table.select(_trial_variables(scores.table, EXACT_VARIABLES))
     runs = []
     # The first run compiles the kernels; what disturbs the others makes them longer, never shorter.
     for _ in range(4):
@@ -217,10 +218,10 @@ def _exact_work(scores: Scores) -> int:
     return sum(states) + (scores.table.p**2 << scores.table.p)
 
 
-def _trial_variables(table: Table) -> list[str]:
+def _trial_variables(table: Table, most: int = TRIAL_VARIABLES) -> list[str]:
     """Return a few variables, spread over the cardinalities."""
     by_card = sorted(range(table.p), key=lambda i: table.cards[i])
-    chosen = np.unique(np.linspace(0, table.p - 1, min(table.p, TRIAL_VARIABLES)).round().astype(int))
+    chosen = np.unique(np.linspace(0, table.p - 1, min(table.p, most)).round().astype(int))
     return [table.variables[by_card[i]] for i in chosen]
 
 

@@ -51,7 +51,7 @@ from cslearn.orders import (
     adapted_ess,
     sample_chains,
 )
-from cslearn.orders.problem import are_looked_up
+from cslearn.orders.lookup import are_looked_up
 from cslearn.orders.summary import summarise
 from cslearn.posterior import CStreePosterior
 from cslearn.priors import ADAPTIVE, Prior, TreePrior, check_stagings
@@ -113,7 +113,7 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         (:mod:`cslearn.estimators.averaging`), or given the best staging (:meth:`cslearn.CStree.fit_parameters`).
     search : {"auto", "exact", "mcmc"}
         How orders are searched: all of them, by dynamic programming (up to 22 variables, within `max_memory`), or by
-        chains of the relocation Gibbs sampler. ``"auto"`` takes all of them where that is a matter of seconds (up to 16
+        chains of the relocation Gibbs sampler. ``"auto"`` takes all of them where that is a matter of seconds (up to 18
         variables), unless `n_iter` or `checkpoint` ask for chains.
     n_iter : int, "auto" or None
         Moves of each chain. With ``"auto"`` the chains go on until they agree (:attr:`OrderPosterior.converged`) or

@@ -21,7 +21,7 @@ from cslearn.orders import (
     with_prior,
 )
 from cslearn.orders.chains import default_n_iter
-from cslearn.orders.problem import are_looked_up
+from cslearn.orders.lookup import are_looked_up
 from cslearn.orders.subsets import memory_of_subsets
 from cslearn.posterior import CStreePosterior
 from cslearn.posterior.levels import Levels
@@ -41,7 +41,7 @@ __all__ = [
 ]
 
 # Up to so many variables and bytes an exact search takes seconds, less than chains do, and is the default.
-AUTO_EXACT = 16
+AUTO_EXACT = 18
 AUTO_MEMORY = 1 << 28
 MOST_EXACT = 22
 # If local scores are looked up, moves take microseconds, in proportion to the number of variables: so many make edge

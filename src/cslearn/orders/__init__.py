@@ -5,8 +5,9 @@ from cslearn.orders.chains import Chain, Progress, default_max_iter, default_n_i
 from cslearn.orders.checkpoint import Checkpoint
 from cslearn.orders.diagnostics import effective_sample_size, r_hat
 from cslearn.orders.exact import ExactOrders
+from cslearn.orders.lookup import lookup_problem
 from cslearn.orders.posterior import OrderPosterior
-from cslearn.orders.problem import lookup_problem, order_problem, with_prior
+from cslearn.orders.problem import order_problem, with_prior
 from cslearn.orders.subsets import SubsetScores
 
 __all__ = [

@@ -10,34 +10,32 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cslearn._numerics import n_threads
-from cslearn.orders.subsets import SubsetScores, subsets_fit
-from cslearn.orders.triples import are_triples, triple_problem, triple_weights
+from cslearn.errors import LimitError
+from cslearn.orders.triples import triple_problem, triple_weights
 from cslearn.priors import Prior
 from cslearn.scores import Scores
 
-__all__ = ["are_looked_up", "lookup_problem", "order_problem", "with_prior"]
+__all__ = ["has_usual_weights", "order_problem", "with_prior"]
 
 Floats = NDArray[np.float64]
 
-# Up to this many candidates local scores are looked up by subsets of these.
-MOST_LOOKED_UP = 14
+# Numbers of the kernels lie within 2^-64 and 2^64 times a power of their base, so no weight may be far smaller.
+SMALLEST_WEIGHT = 2.0**-60
 
 # The parts of a problem that `_prior_weights` gives.
 WEIGHTS = ("stop_weight", "split_weight", "whole", "both", "norm", "norm_e")
 
 
-def are_looked_up(scores: Scores) -> bool:
-    """Tell whether local scores are looked up by subsets of the candidates, not summed up for each level anew."""
-    if scores.beta <= 2:
-        return max(map(len, scores.candidates)) <= MOST_LOOKED_UP
-    if not are_triples(scores):
-        return True
-    cards = scores.table.cards
-    sets = [tuple(int(cards[c]) for c in own) for own in scores.candidates]
-    return all(subsets_fit(own, beta) for own, beta in zip(sets, scores.betas, strict=True))
+def has_usual_weights(scores: Scores) -> bool:
+    """Tell whether the prior's weights are such as the kernels reckon with: no split costs as much as 40 nats."""
+    cards = np.unique(np.array(scores.table.cards, dtype=np.int64))
+    m = max(map(len, scores.candidates))
+    stop, split, *_ = _prior_weights(scores.prior, cards, m, min(scores.beta, 2))
+    splits = split[2:] if scores.beta >= 2 else split[:0]
+    return bool(stop.min() > SMALLEST_WEIGHT and splits.min(initial=1.0) > SMALLEST_WEIGHT)
 
 
-def order_problem(scores: Scores, before: NDArray[np.bool_] | None = None) -> Any:
+def order_problem(scores: Scores, before: NDArray[np.bool_] | None = None, *, light: bool = True) -> Any:
     """Return the arrays that the kernels work on.
 
     Parameters
@@ -45,10 +43,17 @@ def order_problem(scores: Scores, before: NDArray[np.bool_] | None = None) -> An
     scores : Scores
     before : ndarray of bool, shape (p, p), optional
         ``before[i, j]`` tells that variable `i` must come before `j` in every order; transitively closed.
+    light : bool
+        Whether targets of binary variables may go without exponents, where the range of a double suffices.
     """
     from cslearn._kernels.levels import Problem
     from cslearn._kernels.scaling import scale_target
 
+    if not has_usual_weights(scores):
+        raise LimitError(
+            f"the prior {scores.prior.name!r} gives a stage or a split a weight of less than {SMALLEST_WEIGHT:.0e}, which"
+            " a search with so many candidates cannot reckon with: bound them (alpha), or take a prior that costs less"
+        )
     stop, single, pair = scores.tables
     p = scores.table.p
     cards = np.array(scores.table.cards, dtype=np.int64)
@@ -62,11 +67,13 @@ def order_problem(scores: Scores, before: NDArray[np.bool_] | None = None) -> An
     root, root_e = np.zeros((p, m)), np.zeros((p, m), dtype=np.int64)
     splits, splits_e = np.zeros(pair.shape), np.zeros(pair.shape, dtype=np.int32)
 
+    may_be_light = light and scores.beta == 2 and pair.shape[3] == 2
+
     def scale(i: int) -> bool:
         return bool(
             scale_target(
                 scores.beta,
-                pair.shape[3],
+                may_be_light,
                 stop[i],
                 single[i],
                 pair[i],
@@ -78,10 +85,10 @@ def order_problem(scores: Scores, before: NDArray[np.bool_] | None = None) -> An
             )
         )
 
-    light = np.zeros(p, dtype=bool)
+    is_light = np.zeros(p, dtype=bool)
     if scores.beta > 0:
         with ThreadPoolExecutor(n_threads(scores.n_jobs)) as pool:
-            light[:] = list(pool.map(scale, range(p)))
+            is_light[:] = list(pool.map(scale, range(p)))
 
     distinct, kind = np.unique(cards, return_inverse=True)
     common = {
@@ -102,7 +109,7 @@ def order_problem(scores: Scores, before: NDArray[np.bool_] | None = None) -> An
     if scores.beta > 2:
         return triple_problem(scores, common)
     weights = dict(zip(WEIGHTS, _prior_weights(scores.prior, distinct, m, scores.beta), strict=True))
-    return Problem(**common, **weights, light=light)
+    return Problem(**common, **weights, light=is_light)
 
 
 def with_prior(problem: Any, prior: Prior) -> Any:
@@ -111,24 +118,6 @@ def with_prior(problem: Any, prior: Prior) -> Any:
         return problem._replace(**triple_weights(prior, problem.sizes, problem.columns.shape[1]))
     weights = _prior_weights(prior, np.unique(problem.cards), problem.columns.shape[1], problem.beta)
     return problem._replace(**dict(zip(WEIGHTS, weights, strict=True)))
-
-
-def lookup_problem(subsets: SubsetScores, before: NDArray[np.bool_] | None = None) -> Any:
-    """Return the arrays that the kernels work on if local order scores are looked up by subsets of the candidates."""
-    from cslearn._kernels.lookup import LookupProblem
-
-    p = subsets.p
-    place = np.full((p, p), -1, dtype=np.int64)
-    for i, candidates in enumerate(subsets.scores.candidates):
-        place[i, candidates] = np.arange(len(candidates))
-    sizes = [len(one) for one in subsets.local]
-    return LookupProblem(
-        np.array(subsets.scores.table.cards, dtype=np.int64),
-        np.concatenate(subsets.local),
-        np.concatenate([[0], np.cumsum(sizes)])[:-1].astype(np.int64),
-        place,
-        np.zeros((p, p), dtype=bool) if before is None else np.ascontiguousarray(before, dtype=bool),
-    )
 
 
 def _prior_weights(prior: Prior, cards: NDArray[np.int64], m: int, beta: int) -> tuple[Floats, ...]:

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cslearn._numerics import n_threads
+from cslearn.orders.problem import has_usual_weights, order_problem
 from cslearn.priors import StagingKind
 from cslearn.scores import MOST_ORDERED, Scores, entries_of_tables
 from cslearn.stagings.every import AllWeights, binary_others, cover_fits, is_binary_three
@@ -63,7 +64,8 @@ class SubsetScores:
     Notes
     -----
     A subset of the candidates of a variable is a number whose bits are positions in ``scores.candidates``. For `m`
-    candidates of cardinality `d` each array takes O(2^m (m d)^(beta - 1) m) to make and 2^m numbers to keep.
+    candidates of cardinality `d` each array takes O(2^m (m d)^(beta - 1) m) to make, or O(2^m m d) with two context
+    variables, and 2^m numbers to keep.
     """
 
     scores: Scores
@@ -76,7 +78,8 @@ class SubsetScores:
     @cached_property
     def sums(self) -> tuple[Floats, ...]:
         """For each variable the log sum over the stagings of every level, without the prior's normaliser."""
-        return self._by_target(lambda work: work.sums(0))
+        problem = self._problem
+        return self._by_target(lambda work: work.sums(0, problem))
 
     @cached_property
     def local(self) -> tuple[Floats, ...]:
@@ -91,7 +94,8 @@ class SubsetScores:
         With ``L`` a level that holds `j`, ``exp(without[i][L - j] - sums[i][L])`` is the probability, given ``L``, that
         `j` is in no context of `i`.
         """
-        return self._by_target(lambda work: work.sums(1))
+        problem = self._problem
+        return self._by_target(lambda work: work.sums(1, problem))
 
     @cached_property
     def best(self) -> tuple[Floats, ...]:
@@ -101,6 +105,14 @@ class SubsetScores:
         :mod:`cslearn.stagings.level` finds, without the search of :mod:`cslearn.stagings.best` for each level.
         """
         return self._by_target(lambda work: work.maxima() - work.normaliser())
+
+    @cached_property
+    def _problem(self) -> Any:
+        """What levels with two context variables are made of, as in a search over orders; None if they are others."""
+        scores = self.scores
+        same = set(scores.betas) == {scores.beta} and tuple(map(len, scores.candidates)) == tuple(scores.chosen_from)
+        usual = scores.beta == 2 and same and has_usual_weights(scores)
+        return order_problem(scores, light=False) if usual else None
 
     def _by_target(self, function: Callable[[_Work], Floats]) -> tuple[Floats, ...]:
         with ThreadPoolExecutor(n_threads(self.scores.n_jobs)) as pool:
@@ -135,13 +147,37 @@ class _Work:
             constants = np.add.reduceat(np.ascontiguousarray(deepest).ravel()[index], starts)
         return shape, scores, constants
 
-    def sums(self, more: int) -> Floats:
+    def sums(self, more: int, problem: Any) -> Floats:
         """Return the log sums for all subsets, with prior weights of a level with `more` further variables."""
+        if problem is not None:
+            return self._sums_of_levels(more, problem)
         if not self.all_stagings:
             return self._sums_of_trees(more)
         if is_binary_three(self.cards, self.beta):
             return np.logaddexp(self._sums_of_trees(more), self._others(more, np.logaddexp))
         return np.array([weights.log_sum() for weights in self._by_cover(more)])
+
+    def _sums_of_levels(self, more: int, problem: Any) -> Floats:
+        from cslearn._kernels.level_subsets import sums_of_levels
+
+        i, own, found = self.i, self.scores.candidates[self.i], np.empty(1 << self.n)
+        p, m = problem.columns.shape
+        shape = (p, m, m, problem.width)
+        sums_of_levels(
+            problem.root[i],
+            problem.root_e[i],
+            problem.pair.reshape(shape)[i],
+            problem.pair_e.reshape(shape)[i],
+            problem.cards[own],
+            problem.kind[own],
+            problem.stop_weight,
+            problem.split_weight,
+            problem.whole,
+            problem.both,
+            more,
+            found,
+        )
+        return problem.stop[i] + found
 
     def _sums_of_trees(self, more: int) -> Floats:
         from cslearn._kernels.subsets import sums_of_subsets

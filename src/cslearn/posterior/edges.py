@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from cslearn.errors import InputError
 from cslearn.orders import ExactOrders, OrderPosterior
 from cslearn.orders.diagnostics import MAX_ERROR, Quantities, Verdict
-from cslearn.orders.problem import are_looked_up
+from cslearn.orders.lookup import are_looked_up
 from cslearn.posterior.levels import Level, Levels, draw_levels, drawn_levels, exact_levels
 from cslearn.scores import Scores
 

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from cslearn._numerics import n_threads
 from cslearn.orders import ExactOrders, SubsetScores
-from cslearn.orders.problem import are_looked_up, order_problem
+from cslearn.orders.lookup import are_looked_up
+from cslearn.orders.problem import order_problem
 from cslearn.scores import Scores
 from cslearn.stagings.every import AllWeights
 from cslearn.stagings.level import LevelWeights

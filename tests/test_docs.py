@@ -177,6 +177,42 @@ def test_figures_are_measured_ones():
         assert (ROOT / "benchmarks" / f"{script}.py").exists()
 
 
+def tables(text):
+    """The rows of the tables of a page, each as a dictionary of its columns."""
+    heads = None
+    for line in text.splitlines():
+        cells = [cell.strip().replace("`", "").replace("beta=", "beta ") for cell in line.strip().strip("|").split("|")]
+        if not line.startswith("|"):
+            heads = None
+        elif heads is None:
+            heads = cells
+        elif not set(line) <= set("| -"):
+            yield dict(zip(heads, cells, strict=True))
+
+
+def unmeasured(text, page):
+    """Rows of the tables in a text that no row of a page has, in the columns that both name alike."""
+    there = list(tables(page))
+    return [row for row in tables(text) if not any(row.items() <= other.items() for other in there)]
+
+
+def test_the_readme_compares_as_the_page_of_learners_does():
+    claims = section((ROOT / "README.md").read_text(encoding="utf-8"), "How it compares")
+    page = (ROOT / "docs/reproduction/learners.md").read_text(encoding="utf-8")
+    short = section(page, "Ours and the best other")
+    assert len(list(tables(claims))) > 5
+    assert unmeasured(claims, short) == []
+    (counts,) = re.findall(r"for (\d+ of \d+ random CStrees.*? clearly\));", page)
+    assert counts in " ".join(claims.split())
+
+
+def test_a_row_that_was_not_measured_is_noticed():
+    page = "| data | ours | other |\n| --- | --- | --- |\n| a | 0.1 | 0.2 |\n| b | 0.3 | 0.1 |\n"
+    right, wrong = ("| data | ours |\n| --- | --- |\n| b | " + figure + " |\n" for figure in ("0.3", "0.1"))
+    assert unmeasured(right, page) == []
+    assert unmeasured(wrong, page) == [{"data": "b", "ours": "0.1"}]
+
+
 def test_the_citation_is_of_this_version():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert f"\nversion: {project['version']}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")

@@ -319,14 +319,28 @@ def test_differences_are_over_the_same_models_with_their_errors():
 
 def test_a_loss_is_told_with_what_was_measured_of_it():
     clear = learned([0.2, 0.21, 0.2]).losses()
-    assert "1 of 1 real data sets; in 1 of these" in clear[0]
+    assert "1 of 1 real data sets (1 clearly)" in clear[0]
     assert "nor averaging make up for it; ours has 3 edges, the other 5" in clear[1] and "2 of 2" in clear[1]
     deep = learned([0.2, 0.21, 0.2], **{"ours, beta 3": 0.3}).losses()
     assert "| beta 3 is ahead; ours has" in deep[1]
     chance = learned([0.2, -0.1, 0.01]).losses()
-    assert "in 0 of these" in chance[0] and "within two standard errors" in chance[1]
+    assert "1 of 1 real data sets (0 clearly)" in chance[0] and "within two standard errors |" in chance[1]
+    steady = learned([0.2, -0.1, 0.01], agrum_bdeu=0.01).losses()
+    assert "1 of 1 real data sets (1 clearly)" in steady[0]
+    assert "within two standard errors; clearly ahead: pyAgrum greedy, BDeu by 0.0100 ± 0.0000" in steady[1]
     won = learned([-0.1, -0.2, -0.1]).losses()
-    assert "0 of 1 real data sets" in won[0] and len(won) == 1
+    assert "0 of 1 real data sets (0 clearly)" in won[0] and len(won) == 1
+
+
+def test_the_best_other_is_the_best_of_the_figures_shown():
+    """One learner has the better mean, by a single model, and another one the better median."""
+    there = learned([0.0, 0.0, 0.9], agrum_bdeu=0.1)
+    group = {"kind": "real"}
+    assert there.best_other(group, "held out") == "agrum_bdeu" and there.hardest_other(group) == "agrum_bic"
+    assert "| -1.900 | pyAgrum greedy, BDeu | -0.1000 ± 0.0000 |" in there.short()
+    few = learned([0.0, 0.0, 0.9], agrum_bdeu=0.1)
+    del few.found[learners._name({"kind": "real", "name": "set", "seed": 2, "learner": "agrum_bdeu"})]
+    assert few.best_other(group, "held out") == "agrum_bic"
 
 
 # ---------------------------------------------------------------- staged trees of R

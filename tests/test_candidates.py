@@ -22,6 +22,7 @@ from cslearn.errors import InputError, MissingExtraError
 from cslearn.estimators.cost import estimate_cost
 from cslearn.orders import order_problem, sample_chains
 from cslearn.posterior.levels import Levels
+from cslearn.priors import TreePrior
 from cslearn.scores import Scores
 from problems import random_table, tables
 
@@ -153,12 +154,13 @@ def test_unusable_candidates(table, given, message):
 
 
 @given(tables(max_p=5))
-def test_no_variable_is_its_own_candidate_and_constants_are_none(table):
+def test_no_variable_is_its_own_candidate_and_constants_are_none_and_have_none(table):
     everything = dict.fromkeys(table.variables, table.variables)
     for source in ("all", everything, np.ones((table.p, table.p)), nx.complete_graph(table.variables)):
         sets = candidate_sets(table, source).sets
         for target, candidates in sets.items():
-            assert list(candidates) == [v for v in table.variables if v != target and v not in table.constant]
+            others = [v for v in table.variables if v != target and v not in table.constant]
+            assert list(candidates) == ([] if target in table.constant else others)
 
 
 @given(tables(max_p=5), st.data())
@@ -351,6 +353,38 @@ def test_a_required_constant_is_no_candidate():
     data = with_constants(chain(50))
     result = candidate_sets(data, {}, knowledge={"required": [("k", "a"), ("b", "a")]}, alpha=1)
     assert result.sets["a"] == ("b",)
+
+
+@pytest.mark.parametrize("source", ["all", {"k": ["a", "b"], "a": ["b"]}, "screen"])
+def test_a_constant_has_no_candidates_even_if_they_are_required(source):
+    data, seen = with_constants(chain(50)), []
+
+    def search(sets):
+        seen.append(sets)
+        return dict.fromkeys(data.variables, ())
+
+    knowledge = {"required": [("a", "k"), ("b", "a")]}
+    for result in (candidate_sets(data, source, knowledge=knowledge, search=search).sets, *seen):
+        assert result["k"] == ()
+        assert all("k" not in candidates for candidates in result.values())
+        assert "b" in result["a"]
+
+
+@pytest.mark.parametrize("search", ["exact", "mcmc"])
+@pytest.mark.parametrize("prior", [TreePrior(root=0.8), "adaptive"])
+def test_a_constant_is_never_learned_to_depend_on_anything(search, prior):
+    data = with_constants(chain(200))
+    tree = CStreeLearner(prior=prior, search=search, n_iter=200, random_state=0).fit(data).cstree_
+    assert tree.parents["k"] == ()
+    assert any(tree.parents.values())
+
+
+def test_a_required_edge_into_a_constant_still_says_what_comes_first():
+    data = with_constants(chain(200))
+    learner = CStreeLearner(prior=TreePrior(root=0.8), knowledge={"required": [("c", "k"), ("k", "b")]}).fit(data)
+    order = learner.cstree_.order
+    assert order.index("c") < order.index("k") < order.index("b")
+    assert learner.cstree_.parents["k"] == ()
 
 
 # ---------------------------------------------------------------------- the bound alpha

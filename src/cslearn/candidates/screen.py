@@ -104,7 +104,7 @@ def screen(
     counter = _Counter(table, ess, interventions)
     names = table.variables
     column = {name: i for i, name in enumerate(names)}
-    allowed, required = _by_column(names, knowledge)
+    allowed, required = _by_column(table, knowledge)
     # The gain with which each variable (row) met each other one, alone or when it entered.
     gains = np.array([counter.gains_alone(i) for i in range(table.p)])
     gains[~allowed] = -np.inf
@@ -128,8 +128,9 @@ def screen(
     return Screen(*_as_sets(names, *_bounded(chosen, gains, allowed, required, most)), rounds, not entered)
 
 
-def _by_column(names: tuple[str, ...], knowledge: Knowledge) -> tuple[Bools, Bools]:
-    """Return who (column) may be, and who must be, a candidate of whom (row)."""
+def _by_column(table: Table, knowledge: Knowledge) -> tuple[Bools, Bools]:
+    """Return who (column) may be, and who must be, a candidate of whom (row); constant variables neither."""
+    names = table.variables
     allowed, required = ~np.eye(len(names), dtype=bool), np.zeros((len(names), len(names)), dtype=bool)
     if knowledge:
         column = {name: i for i, name in enumerate(names)}
@@ -138,7 +139,9 @@ def _by_column(names: tuple[str, ...], knowledge: Knowledge) -> tuple[Bools, Boo
             allowed[column[child], column[parent]] = False
         for parent, child in knowledge.required:
             required[column[child], column[parent]] = True
-    return allowed, required
+    varied = np.array(table.cards) > 1
+    both = varied[:, None] & varied
+    return allowed & both, required & both
 
 
 def _bounded(chosen: Bools, gains: Floats, allowed: Bools, required: Bools, most: int | None) -> tuple[Bools, Bools]:

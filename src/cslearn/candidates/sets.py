@@ -104,8 +104,8 @@ def candidate_sets(
 ) -> CandidateSets:
     """Choose for each variable the others that may be its context variables.
 
-    Constant variables are never candidates, and no variable is its own. Background knowledge is applied to what
-    `candidates` gives, and the bound `alpha` to what is left.
+    Constant variables are never candidates and have none, and no variable is its own. Background knowledge is applied
+    to what `candidates` gives, and the bound `alpha` to what is left.
 
     Parameters
     ----------
@@ -126,7 +126,8 @@ def candidate_sets(
         Square array of 0 and 1 or bool, row to column: ``matrix[i, j]`` is 1 if variable `i` is a candidate of variable
         `j`, that is, may be its parent. A DataFrame names the variables in its rows and columns, in any order.
     knowledge : Knowledge or mapping, optional
-        Forbidden and required edges, and tiers. Required parents are candidates always.
+        Forbidden and required edges, and tiers. Required parents are candidates always, unless one of the two is
+        constant; the edge then says something of the order alone.
     alpha : int, optional
         Bound on the number of candidates. The required ones are kept, and of the others those that improve the log
         marginal likelihood most as the only context variable: sum over their states of ``log z(i, x_j)``, minus
@@ -339,11 +340,15 @@ def _check_alpha(alpha: Any) -> int | None:
 
 
 def _usable(table: Table, sets: Mapping[str, Iterable[str]]) -> Sets:
-    """Put the sets in the order of the table, without constant variables and the variable itself."""
+    """Put the sets in the order of the table, without constant variables and the variable itself.
+
+    A constant variable has no candidates either: all its stagings have likelihood 1, so that the prior alone would say
+    what it depends on.
+    """
     constant = set(table.constant)
     usable: Sets = {}
     for child in table.variables:
-        wanted = {*sets.get(child, ())} - constant - {child}
+        wanted = set() if child in constant else {*sets.get(child, ())} - constant - {child}
         usable[child] = tuple(name for name in table.variables if name in wanted)
     return usable
 

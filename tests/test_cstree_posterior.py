@@ -628,6 +628,25 @@ def test_chains_far_below_the_best_do_not_count_for_the_central_tree():
     assert chains_of(posterior, good, others, below=19.0).central_tree() != alone
 
 
+def test_a_single_draw_says_nothing_of_the_middle():
+    posterior = exact_posterior(random_table([2, 2, 3, 2], 60, np.random.default_rng(9)), prior="tree")
+    one = [replace(posterior.chains[0], orders=posterior.orders[:1], best_order=posterior.orders[3])]
+    chains = CStreePosterior(posterior.variables, one, scores=posterior.scores)
+    assert chains.central_tree() == posterior.tree_of(posterior.orders[3]) != posterior.tree_of(posterior.orders[0])
+
+
+@pytest.mark.parametrize(
+    "order", [[0, 1], [0, 1, 2, 4], [0, 1, 2, 2], ["a", "b", "c", "d"], [[0, 1, 2, 3]], [0.0, 1, 2, 3]]
+)
+def test_an_order_that_is_none_is_refused(order):
+    posterior = exact_posterior(random_table([2, 2, 3, 2], 60, np.random.default_rng(9)), prior="tree")
+    with pytest.raises(InputError, match="an order is each of the columns 0 to 3 once"):
+        posterior.tree_of(order)
+    for number in (0, True, 1.5):
+        with pytest.raises(InputError, match="n_orders is a whole number, at least 1"):
+            posterior.central_tree(number)
+
+
 def test_without_draws_the_best_order_is_central():
     posterior = exact_posterior(random_table([2, 2, 3, 2], 60, np.random.default_rng(9)), prior="tree")
     interrupted = [replace(posterior.chains[0], orders=posterior.orders[:0], best_order=posterior.orders[3])]

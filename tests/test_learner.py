@@ -46,6 +46,40 @@ def test_the_order_is_the_best_of_an_exact_search_and_a_central_one_of_chains():
         CStreeLearner(estimate="middle").fit(table)
 
 
+@pytest.mark.parametrize("search", ["exact", "mcmc"])
+@pytest.mark.parametrize("nothing", [{"candidates": {}}, {"alpha": 0}])
+@pytest.mark.parametrize("p", [4, 16])
+def test_without_candidates_all_variables_are_independent(search, nothing, p):
+    table = random_cstree(p, random_state=0).sample_table(100, random_state=0)
+    learner = CStreeLearner(search=search, n_iter=50, random_state=0, **nothing).fit(table)
+    assert learner.cstree_.n_stages == p
+    assert not learner.cstree_.to_dag().edges
+
+
+def test_an_interrupt_after_the_search_keeps_the_fit(monkeypatch):
+    table = random_cstree(8, random_state=0).sample_table(100, random_state=0)
+
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    for place in ("cslearn.posterior.CStreePosterior.central_tree", "cslearn.estimators.learner.averaged_parameters"):
+        with monkeypatch.context() as patch, pytest.warns(DataWarning, match="interrupted after"):
+            patch.setattr(place, interrupted)
+            learner = CStreeLearner(n_iter=200, random_state=0).fit(table)
+        assert learner.interrupted_
+        assert np.isfinite(learner.score(table))
+        if "central" in place:
+            assert learner.estimate_ == "best"
+            assert learner.log_order_score_ == learner.posterior_.best.best_log_score
+
+
+def test_the_record_says_which_order_was_taken():
+    table = random_cstree(8, random_state=0).sample_table(100, random_state=0)
+    for changed, taken in (({}, "best"), ({"n_iter": 200}, "central"), ({"n_iter": 200, "estimate": "best"}, "best")):
+        learner = CStreeLearner(**changed, random_state=0).fit(table)
+        assert learner.cstree_.learning["settings"]["estimate"] == learner.estimate_ == taken
+
+
 @pytest.mark.parametrize("prior", ["uniform", "sparse", "tree"])
 @pytest.mark.parametrize("cards", [[2, 3, 2], [3, 2, 2, 2]])
 def test_small_problems_are_solved_exactly(prior, cards):

@@ -20,10 +20,11 @@ from cslearn._kernels import lookup, relocation
 from cslearn._kernels.either import new_state
 from cslearn.candidates import Knowledge
 from cslearn.data import Table
-from cslearn.errors import InputError
+from cslearn.errors import InputError, LimitError
 from cslearn.orders import OrderPosterior, SubsetScores, order_problem, sample_chains
 from cslearn.orders.chains import exchange_log_ratio, random_order
 from cslearn.orders.lookup import lookup_problem
+from cslearn.priors import TreePrior
 from cslearn.scores import Scores
 from problems import random_table, rows_of, tables
 
@@ -253,10 +254,29 @@ def test_scores_that_are_looked_up_make_the_same_moves_as_those_that_are_summed_
     assert greedy or np.array_equal(found[0][1], found[1][1])
 
 
-def test_long_runs_do_not_drift():
-    table = random_cstree([2, 3] * 8, random_state=2).sample_table(2000, random_state=3)
+def test_a_prior_that_costs_more_than_the_kernels_reckon_with_is_refused_where_levels_are_large():
+    class Dear(TreePrior):
+        def split_weight(self, m, t, r, beta):
+            return 1e-30 * super().split_weight(m, t, r, beta)
+
+    few = random_cstree(4, random_state=0).sample_table(500, random_state=0)
+    scores = Scores(few, prior=Dear())
+    for i, target in enumerate(few.variables):
+        assert isclose(
+            SubsetScores(scores).local[i][-1], scores.local_order_score(target, set(few.variables) - {target})
+        )
+    many = random_cstree(20, random_state=0).sample_table(500, random_state=0)
+    with pytest.raises(LimitError, match="the prior 'tree' gives a stage or a split a weight below 9e-19"):
+        order_problem(Scores(many, prior=Dear()))
+
+
+@pytest.mark.parametrize("cards", [[2, 3] * 8, [2] * 16], ids=["mixed", "binary"])
+def test_long_runs_do_not_drift(cards):
+    table = random_cstree(cards, random_state=2).sample_table(2000 if 3 in cards else 500, random_state=3)
     scores = Scores(table, prior="sparse")
-    (chain,), _ = sample_chains(order_problem(scores), n_chains=1, n_iter=20_000, random_state=0)
+    problem = order_problem(scores)
+    assert problem.light.all() == (3 not in cards)
+    (chain,), _ = sample_chains(problem, n_chains=1, n_iter=20_000, random_state=0)
     assert isclose(chain.best_log_score, scores.order_score(names(table, chain.best_order)), rel_tol=1e-9)
     for order, score in zip(chain.orders[-20:], chain.log_scores[-20:], strict=True):
         assert isclose(score, scores.order_score(names(table, order)), rel_tol=1e-9)

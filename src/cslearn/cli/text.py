@@ -173,7 +173,10 @@ def print_fit(learner: CStreeLearner, table: Table, output: Path) -> None:
     console = _console()
     _say(console, f"Learned from {table.n:,} rows:")
     _print_learned(console, learner)
-    _say(console, "Dependences point along one order of the variables; the data may fit other directions as well.")
+    order = "the best order of all" if learner.posterior_.exact is not None else "the best order met"
+    if learner.estimate_ == "central":
+        order = "an order in the middle of the drawn ones"
+    _say(console, f"Dependences point along {order}; the data may fit other directions as well.")
     if learner.candidates_.dropped or learner.candidates_.notes:
         _say(console, learner.candidates_.describe())
     if table.constant:

@@ -49,7 +49,7 @@ class CStreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
         many times; 1 for classes that a mapping leaves out. ``balanced`` makes all classes equally probable before
         anything is known. The model itself does not depend on them.
     averaged : bool
-        Predict by the average over the posterior, orders and stagings included, instead of the best model; see
+        Predict by the average over the posterior, orders and stagings included, instead of the learned model; see
         :meth:`cslearn.posterior.CStreePosterior.predict_proba`. Slower.
     **parameters
         All others are those of :class:`~cslearn.CStreeLearner`, such as ``candidates``, ``n_iter``,

@@ -13,6 +13,7 @@ from the column they are in.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -76,6 +77,7 @@ def fit_incomplete(learner: CStreeLearner, X: Any, sample_weight: Any) -> None:
         inner.fit_silently(filled)
         learner.__dict__.update({k: v for k, v in vars(inner).items() if k.endswith("_")})
         learner.em_ = em(inner.cstree_, codes, method, ess=inner.ess_, weights=weights)
+        learner.cstree_ = _recorded(inner.cstree_, inner.cstree_.learning)
         return
     inner.fit_silently(_first(filled, codes, rng))
     seconds = dict(inner.timings_)
@@ -91,8 +93,14 @@ def fit_incomplete(learner: CStreeLearner, X: Any, sample_weight: Any) -> None:
     learner.em_ = em(inner.cstree_, codes, method, ess=inner.ess_, weights=weights)
     fitted, record = learner.em_.tree, dict(inner.cstree_.learning or {})
     record |= {"rows": len(codes), "weight": None if filled.weights is None else filled.total_weight}
+    learner.cstree_ = _recorded(fitted, record)
+
+
+def _recorded(tree: CStree, record: Mapping[str, Any] | None) -> CStree:
+    """Return the CStree with a record that says how missing cells were dealt with."""
+    record = dict(record or {})
     record["settings"] = {**record.get("settings", {}), "missing": "em"}
-    learner.cstree_ = CStree(fitted.order, fitted.stagings, fitted.parameters, states=fitted.states, learning=record)
+    return CStree(tree.order, tree.stagings, tree.parameters, states=tree.states, learning=record)
 
 
 def _first(filled: Table, codes: NDArray[np.int32], rng: np.random.Generator) -> Table:

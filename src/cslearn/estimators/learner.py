@@ -106,8 +106,9 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
     estimate : {"auto", "best", "central"}
         Which order the learned model has: the most probable one met, or one in the middle of the posterior, whose
         CStree has the least mean divergence from those of drawn orders
-        (:meth:`cslearn.posterior.CStreePosterior.central_tree`). ``"auto"`` takes the best of an exact search or of
-        one that was interrupted, and the central one of chains, as it predicts better among many variables.
+        (:meth:`cslearn.posterior.CStreePosterior.central_tree`). ``"auto"`` takes the best of an exact search and the
+        central one of chains, which predicts a little better among many variables. Of a search that was interrupted
+        the best is taken.
     parameters : {"averaged", "mean", "map", "mle"}
         How the parameters are estimated: by the posterior mean over all stagings of the order
         (:mod:`cslearn.estimators.averaging`), or given the best staging (:meth:`cslearn.CStree.fit_parameters`).
@@ -122,7 +123,7 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         Only for ``n_iter="auto"``: the most moves of each chain, by default 200,000 divided by the number of variables,
         but at least as many as with None.
     n_chains : int
-        Chains, each with a start of its own. The best order of all is taken.
+        Chains, each with a start of its own.
     n_temperatures : int, optional
         More than one for parallel tempering, if orders far apart are about equally good and chains do not agree; four
         temperatures take four times as long. By default three where moves are cheap, that is if each variable has at
@@ -158,7 +159,9 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
     cstree_ : CStree
         The learned model.
     order_ : tuple of str
-        The order of ``cstree_``; that of the best order met is ``posterior_.best.best_order``, by columns.
+        The order of ``cstree_``; the best order met is ``posterior_.best.best_order``, by columns.
+    estimate_ : {"best", "central"}
+        How that order was chosen.
     candidates_ : CandidateSets
         The candidate sets that were used; beyond two context variables they may be smaller than those selected first,
         which a note in them says.
@@ -413,25 +416,42 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         self.posterior_ = posterior
         self.n_iter_ = 0 if posterior.exact is not None else sum(chain.n_iter for chain in posterior.chains)
         with self._phase("stagings"):
-            best = posterior.best
-            by_chains = posterior.exact is None and not self.interrupted_
-            if self.estimate == "central" or (self.estimate == "auto" and by_chains):
-                structure = posterior.central_tree()
-            else:
-                structure = posterior.tree_of(best.best_order)
+            best, structure = posterior.best, self._structure(posterior)
             self.order_ = structure.order
             best_is_taken = self.order_ == posterior.order_names(best.best_order)
             self.log_order_score_ = best.best_log_score if best_is_taken else scores.order_score(self.order_)
             self.log_score_ = scores.cstree_score(structure)
         with self._phase("parameters"):
             if self.parameters == "averaged":
-                fitted = structure.with_parameters(averaged_parameters(structure, scores))
+                fitted = self._averaged(structure, scores)
             else:
                 fitted = structure.fit_parameters(table, self.parameters, ess=self.ess_, interventions=mask)
             self.cstree_ = CStree(
                 fitted.order, fitted.stagings, fitted.parameters, states=table.state_map, learning=self._record(table)
             )
             self.relations_ = relation_table(structure, scores)
+
+    def _structure(self, posterior: CStreePosterior) -> CStree:
+        """Return the CStree of the order that is asked for; that of the best order after an interrupt."""
+        central = self.estimate == "central" or (self.estimate == "auto" and posterior.exact is None)
+        self.estimate_ = "best"
+        if central and not self.interrupted_:
+            try:
+                tree = posterior.central_tree()
+            except KeyboardInterrupt:
+                self.interrupted_ = True
+            else:
+                self.estimate_ = "central"
+                return tree
+        return posterior.tree_of(posterior.best.best_order)
+
+    def _averaged(self, structure: CStree, scores: Scores) -> CStree:
+        """Return the CStree with averaged parameters; after an interrupt, with those it has, the posterior means."""
+        try:
+            return structure.with_parameters(averaged_parameters(structure, scores))
+        except KeyboardInterrupt:
+            self.interrupted_ = True
+            return structure
 
     def _set_names(self, X: Any) -> None:
         variables = self.cstree_.variables
@@ -571,7 +591,7 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
                 "level": self.level if self.candidates_.method == "pc" else None,
                 "prior": self.prior if isinstance(self.prior, str) else self.prior.name,
                 "ess": self.ess_,
-                "estimate": self.estimate,
+                "estimate": self.estimate_,
                 "parameters": self.parameters,
                 "search": self.search,
                 "knowledge": {name: value for name, value in asdict(knowledge).items() if value} or None,
@@ -660,7 +680,9 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         """Say if the search ended early, or if its draws cannot be trusted."""
         chains = self.posterior_.chains
         if self.interrupted_:
-            go_on = "" if self.checkpoint is None else f"; the same call goes on from {os.fspath(self.checkpoint)}"
+            go_on = ""
+            if self.checkpoint is not None and os.path.exists(self.checkpoint):
+                go_on = f"; the same call goes on from {os.fspath(self.checkpoint)}"
             warnings.warn(
                 f"interrupted after {self.n_iter_:,} moves of {len(chains)} chains: this is the best model so"
                 f" far{go_on}",

@@ -51,8 +51,8 @@ def order_problem(scores: Scores, before: NDArray[np.bool_] | None = None, *, li
 
     if not has_usual_weights(scores):
         raise LimitError(
-            f"the prior {scores.prior.name!r} gives a stage or a split a weight of less than {SMALLEST_WEIGHT:.0e}, which"
-            " a search with so many candidates cannot reckon with: bound them (alpha), or take a prior that costs less"
+            f"the prior {scores.prior.name!r} gives a stage or a split a weight below {SMALLEST_WEIGHT:.0e}, with which"
+            " a search with so many candidates cannot reckon: bound them (alpha), or take a prior that costs less"
         )
     stop, single, pair = scores.tables
     p = scores.table.p

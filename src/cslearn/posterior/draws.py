@@ -181,9 +181,11 @@ class DrawnPosterior(EdgePosterior):
 
         Among many variables the best order met is one of very many that are about as probable, and no better than they.
         So the CStrees with the best stagings of some drawn orders are compared, and that of the best order with them:
-        the one is taken that has the least divergence from the others on average, judged on rows drawn from these. It
-        stays with the best order where no other is clearly nearer, by two standard errors. Chains that have stayed in a
-        region of far worse orders do not count.
+        the one is taken that has the least divergence from those of the drawn orders on average, judged on rows drawn
+        from these. It stays with the best order where no other is nearer by two standard errors, those of the rows.
+        A tenth of the rows are those of a drawn order itself, and none those of the best order, which favours the drawn
+        ones a little. Chains that have stayed in a region of far worse orders do not count; with a single draw the best
+        order is taken.
 
         Parameters
         ----------
@@ -208,9 +210,10 @@ class DrawnPosterior(EdgePosterior):
         best, rng = self.best, as_generator(random_state)
         least = best.best_log_score - STUCK
         drawn = np.vstack([chain.orders for chain in self.chains if chain.best_log_score >= least])
-        if not len(drawn):  # of chains that were interrupted early
+        some = evenly_spread(drawn, n_orders) if len(drawn) else drawn
+        if len(some) < 2:  # of chains that are short or were interrupted early
             return self.tree_of(best.best_order)
-        orders = np.vstack([best.best_order, evenly_spread(drawn, n_orders)])
+        orders = np.vstack([best.best_order, some])
         stagings = self._stages_in(orders, _best_stages)
         # Most variables have the same stages in many of the orders.
         distinct = {of for stages in stagings for of in enumerate(stages)}
@@ -266,7 +269,13 @@ class DrawnPosterior(EdgePosterior):
         >>> posterior.tree_of([3, 2, 1, 0]).order
         ('carrier', 'exposed', 'diagnosis', 'background')
         """
-        return self._best_trees(np.asarray(order)[None])[0]
+        columns, p = np.asarray(order), len(self.variables)
+        if columns.dtype.kind not in "iu" or columns.ndim != 1 or sorted(columns) != list(range(p)):
+            raise InputError(
+                f"an order is each of the columns 0 to {p - 1} once, as in `orders`, not {order!r}; the names of"
+                " one are `order_names(order)`"
+            )
+        return self._best_trees(columns[None])[0]
 
     def _best_trees(self, orders: NDArray[np.integer]) -> list[CStree]:
         stagings = self._stages_in(orders, _best_stages)

@@ -48,7 +48,7 @@ MOST_LEVELS = 1000
 
 def evenly_spread(orders: NDArray[np.int32], n_orders: int) -> NDArray[np.int32]:
     """Return `n_orders` of some orders, evenly spread; all of them if there are fewer."""
-    if n_orders < 1:
+    if isinstance(n_orders, bool) or not isinstance(n_orders, int | np.integer) or n_orders < 1:
         raise InputError(f"n_orders is a whole number, at least 1, not {n_orders!r}")
     return orders[np.unique(np.linspace(0, len(orders) - 1, min(n_orders, len(orders))).astype(int))]
 
@@ -185,7 +185,7 @@ class EdgePosterior(OrderPosterior):
     def _draws_for_edges(self) -> int:
         """The draws of each chain in which edges are looked at; zero if that takes too long."""
         n, p = min(len(chain.orders) for chain in self.chains), len(self.variables)
-        most = min(EDGE_WORK // self._levels.cost_of_edges, EDGE_MEMORY // p**2) // len(self.chains)
+        most = min(EDGE_WORK // max(self._levels.cost_of_edges, 1), EDGE_MEMORY // p**2) // len(self.chains)
         if most < min(n, LEAST_DRAWS):
             return 0
         enough = DRAWS_FOR_ERRORS if are_looked_up(self._scores) else MOST_DRAWS

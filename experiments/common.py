@@ -51,9 +51,19 @@ def arguments(
     )
     parser.add_argument("--jobs", type=int, default=1, help="processes that share the cells")
     parser.add_argument("--recorded", action="store_true", help="write the page from the cells that are done")
+    parser.add_argument(
+        "--only",
+        nargs="+",
+        default=[],
+        metavar="KEY=VALUE",
+        help="compute only cells with these values, as p=500 method=pc,grasp; the page has all that are done",
+    )
     parser.add_argument("--fresh", action="store_true", help="forget the cells that are done")
     parser.add_argument("--output", type=Path, help="directory of pages and results")
     options = parser.parse_args(argv)
+    if unclear := [text for text in options.only if "=" not in text]:
+        parser.error(f"--only takes KEY=VALUE, as p=500, not {unclear[0]!r}")
+    options.only = dict(text.split("=", 1) for text in options.only)
     if models is not None and options.models is None:
         options.models = 1 if options.quick else models
     options.output = options.output or ROOT / ("build/reproduction" if options.quick else "docs/reproduction")
@@ -96,8 +106,8 @@ def compute(
     of the processor, so that other work on the machine does not matter) has the result ``{"stopped": seconds}``. Those
     that are `harder` than one that was stopped are not tried, and their result says so. What was stopped is tried again
     if it gets more time, unless the task has a limit of its own and its result says that it is final. With the option
-    ``--recorded`` nothing is computed, and what is missing has the result ``{"stopped": 0.0}``. Finished cells that are
-    not among the tasks, as those of other sizes, are kept.
+    ``--recorded`` nothing is computed, with ``--only`` those that it chooses, and what is missing then has the result
+    ``{"stopped": 0.0}``. Finished cells that are not among the tasks, as those of other sizes, are kept.
     """
     path = options.output / "results" / f"{name}.jsonl"
     tasks = list(tasks)
@@ -105,10 +115,14 @@ def compute(
         done = _finished(path, settings, 0.0)
         return [done[_key(task)]["result"] if _key(task) in done else {"stopped": 0.0} for task in tasks]
     done = {} if options.fresh else _finished(path, settings, options.limit)
-    missing = [task for task in tasks if _key(task) not in done]
+    if options.only:  # what is not chosen stays as it is
+        others = _finished(path, settings, 0.0)
+        done |= {key: record for key, record in others.items() if not _chosen(record["task"], options.only)}
+    missing = [task for task in tasks if _key(task) not in done and _chosen(task, options.only)]
+    stopped = [record["task"] for record in done.values() if _given_up(record["result"])]
     _write(path, done.values())
     with _progress(name, len(missing)) as say:
-        for task, result in _results(function, missing, options, harder):
+        for task, result in _results(function, missing, options, harder, stopped):
             record = {"task": task, "result": result, "settings": settings(task), "machine": provenance()}
             record["load"] = round(os.getloadavg()[0], 1)
             done[_key(task)] = record
@@ -117,8 +131,17 @@ def compute(
             say(task)
     # In the order of the tasks, whichever was finished first.
     here = [_key(task) for task in tasks]
-    _write(path, [done[key] for key in dict.fromkeys([*here, *done])])
-    return [done[key]["result"] for key in here]
+    _write(path, [done[key] for key in dict.fromkeys([*here, *done]) if key in done])
+    return [done[key]["result"] if key in done else {"stopped": 0.0} for key in here]
+
+
+def _chosen(task: dict[str, Any], only: dict[str, str]) -> bool:
+    """Say whether a task has one of the values that are wanted of each key."""
+    return all(str(task.get(key)) in (wanted, *wanted.split(",")) for key, wanted in only.items())
+
+
+def _given_up(result: dict[str, Any]) -> bool:
+    return bool(result.get("stopped")) and result.get("tried", True)
 
 
 @contextmanager
@@ -144,7 +167,7 @@ def _progress(name: str, total: int) -> Iterator[Callable[[dict[str, Any]], None
 
 
 def _results(
-    function: Any, tasks: list[dict[str, Any]], options: Any, harder: Any
+    function: Any, tasks: list[dict[str, Any]], options: Any, harder: Any, stopped: list[dict[str, Any]]
 ) -> Iterable[tuple[dict[str, Any], Any]]:
     if options.quick:  # small, and in tests: no processes
         yield from ((task, _quietly(function, task)) for task in tasks)
@@ -153,7 +176,6 @@ def _results(
     context = multiprocessing.get_context("spawn")
     workers = [_Worker(context, function, options.limit) for _ in range(max(1, min(options.jobs, len(tasks))))]
     waiting = list(reversed(tasks))
-    stopped: list[dict[str, Any]] = []
     try:
         while waiting or any(worker.task is not None for worker in workers):
             for worker in workers:

@@ -96,7 +96,8 @@ def test_without_data_the_experiment_says_so(tmp_path, monkeypatch, capsys):
 def options(folder, **changes):
     (folder / "results").mkdir(exist_ok=True)
     return Namespace(
-        **{"quick": True, "fresh": False, "output": folder, "jobs": 1, "limit": 60.0, "recorded": False} | changes
+        **{"quick": True, "fresh": False, "output": folder, "jobs": 1, "limit": 60.0, "recorded": False, "only": {}}
+        | changes
     )
 
 
@@ -168,6 +169,34 @@ def test_cells_of_other_sizes_are_kept(tmp_path):
     for tasks in ([{"x": 1}, {"x": 2}], [{"x": 3}]):
         common.compute("squares", square, tasks, options(tmp_path))
     assert sorted(record["task"]["x"] for record in common.measured("squares", options(tmp_path))) == [1, 2, 3]
+
+
+def test_only_what_is_chosen_is_computed_and_the_rest_is_kept(tmp_path):
+    path = tmp_path / "results/squares.jsonl"
+    tasks = [{"x": x, "y": y} for x in (2, 3) for y in "ab"]
+    common.compute("squares", square, tasks[:1], options(tmp_path))
+    with path.open("a") as file:
+        given_up = {"task": tasks[1], "result": {"stopped": 10.0}, "settings": common.defaults(), "machine": ""}
+        file.write(json.dumps(given_up) + "\n")
+    results = common.compute("squares", square, tasks, options(tmp_path, only={"x": "3,4", "y": "b"}))
+    assert results == [{"square": 4}, {"stopped": 10.0}, {"stopped": 0.0}, {"square": 9}]
+    assert len(path.read_text().splitlines()) == 3
+    assert common.arguments("", ["--only", "x=3", "--output", str(tmp_path)]).only == {"x": "3"}
+    with pytest.raises(SystemExit):
+        common.arguments("", ["--only", "x", "--output", str(tmp_path)])
+
+
+def test_what_an_earlier_run_gave_up_is_not_tried_in_larger_sizes(tmp_path):
+    here = options(tmp_path, quick=False, limit=1.0)
+
+    def larger(task, stopped):
+        return task["x"] > stopped["x"]
+
+    common.compute("squares", square, [{"x": 13}], here, larger)
+    assert common.compute("squares", square, [{"x": 12}, {"x": 15}], here, larger) == [
+        {"square": 144},
+        {"stopped": 1.0, "tried": False},
+    ]
 
 
 def test_progress_is_a_bar_on_a_terminal_and_lines_elsewhere(tmp_path, monkeypatch):
@@ -285,6 +314,15 @@ def test_a_time_that_is_missing_has_a_reason():
     assert figure3.why_not([{"stopped": 150.0}, {"stopped": 150.0, "tried": False}]) == "more than 150"
     assert figure3.why_not([{"stopped": 150.0, "tried": False}]) == "not tried"
     assert figure3.why_not([{"stopped": 0.0}]) == "not run"
+    assert figure3.explained([["pc", "not run"]]).startswith(" What is *not run*")
+    assert "not tried" not in figure3.explained([["pc", "not run"]]) and not figure3.explained([["pc", "1.00"]])
+
+
+def test_what_is_left_of_a_fit_is_of_that_fit():
+    fit = dict.fromkeys(figure3.PHASES, 1.0) | {"total": 4.5}
+    assert figure3.remainder(fit) == 0.5
+    records = [json.loads(line)["result"] for line in (RESULTS / "figure3.jsonl").read_text().splitlines()]
+    assert min(figure3.remainder(result) for result in records if "total" in result) >= 0.0
 
 
 def test_edges_found_and_reversed_are_told_apart():

@@ -293,6 +293,49 @@ def test_missing_cells_are_found_again_by_a_model_with_such_a_state(run, tmp_pat
     assert json.loads(out)["rows"] == 20
 
 
+@pytest.fixture
+def with_gaps(data):
+    lines = data.read_text().splitlines()
+    for line in (1, 4, 7):
+        lines[line] = "," + lines[line].partition(",")[2]
+    data.write_text("\n".join(lines) + "\n")
+    return data
+
+
+@pytest.mark.parametrize("policy", ["drop", "em"])
+def test_a_table_with_gaps_is_read_as_the_model_was_learned(run, with_gaps, tmp_path, policy):
+    model, out_file = tmp_path / "m.json", tmp_path / "logs.csv"
+    assert run("fit", with_gaps, "-o", model, "--missing", policy, *QUICK)[0] == 0
+    assert CStree.load(model).learning["settings"]["missing"] == policy
+    code, out, err = run("score", model, with_gaps, "--json", "-o", out_file)
+    note = f"note: 3 of 500 rows have missing cells and are left out; the model was learned with --missing {policy}\n"
+    assert (code, err) == (0, note)
+    assert (json.loads(out)["rows"], json.loads(out)["rows_left_out"]) == (497, 3)
+    logs = pd.read_csv(out_file, skip_blank_lines=False)["log_prob"]
+    assert len(logs) == 500
+    assert np.flatnonzero(logs.isna()).tolist() == [0, 3, 6]
+    assert isclose(json.loads(out)["mean_log_prob"], logs.mean())
+    assert run("show", model, with_gaps, "--csi")[::2] == (0, note)
+    code, out, err = run("report", model, with_gaps, "-o", tmp_path / "r.html")
+    assert (code, err) == (0, note)
+    assert '"rows":497' in (tmp_path / "r.html").read_text()
+    code, _, err = run("score", model, with_gaps, "--missing", "error")
+    assert code == 2
+    assert "'background' (3 of 500)" in err
+
+
+def test_a_table_with_gaps_is_refused_for_a_model_that_was_learned_without_any(run, with_gaps, tmp_path):
+    model = tmp_path / "m.json"
+    chickenpox_model().save(model)
+    for command in (["score"], ["report", "-o", tmp_path / "r.html"], ["show", "--csi"]):
+        code, _, err = run(command[0], model, with_gaps, *command[1:])
+        assert code == 2
+        assert "'background' (3 of 500). Pass --missing drop to leave those rows out, or fill them in with" in err
+        assert "em" not in err.split()
+        code, _, err = run(command[0], model, with_gaps, *command[1:], "--missing", "drop")
+        assert (code, err) == (0, "note: 3 of 500 rows have missing cells and are left out\n")
+
+
 # ---------------------------------------------------------------- bad input
 BAD_TABLES = {
     "empty file": ("", "empty"),

@@ -94,6 +94,13 @@ class Missing(StrEnum):
     em = "em"
 
 
+class Gaps(StrEnum):
+    """What is done about rows with missing values when a table is read for a model."""
+
+    error = "error"
+    drop = "drop"
+
+
 DataFile = Annotated[Path, typer.Argument(metavar="DATA", help="A table: .csv, .tsv or .tab (also .gz), or .parquet.")]
 ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A model that `cslearn fit` wrote.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines instead of text.")]
@@ -101,6 +108,10 @@ Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of the random num
 Separator = Annotated[str | None, typer.Option("--sep", help="What separates the columns of a text file.")]
 MissingOption = Annotated[
     Missing, typer.Option("--missing", help="Missing values: refuse, drop the rows, a state of their own, or em.")
+]
+GapsOption = Annotated[
+    Gaps | None,
+    typer.Option("--missing", help="Rows with missing values: refuse, or leave them out.", show_default="as in fit"),
 ]
 Weights = Annotated[str | None, typer.Option("--weights", metavar="COLUMN", help="The column of row weights.")]
 Beta = Annotated[
@@ -348,7 +359,7 @@ def fit(
             max_iter=max_iter,
             n_chains=n_chains,
             knowledge=_knowledge(knowledge),
-            missing="em" if missing is Missing.em else "error",
+            missing=missing.value,
             random_state=seed,
             n_jobs=jobs,
             checkpoint=checkpoint,
@@ -376,6 +387,7 @@ def show(
         float | None,
         typer.Option("--ess", help="With DATA: equivalent sample size.", show_default="that of the fit, or 5"),
     ] = None,
+    missing: GapsOption = None,
     weights: Weights = None,
     na_values: NaValues = None,
     sep: Separator = None,
@@ -392,16 +404,20 @@ def show(
         raise InputError("--csv, --latex and --json exclude each other: choose one")
     tree = CStree.load(model)
     if csi:
-        options = {"sep": sep, "sample_weight": weights, "na_values": na_values, "table_format": table_format}
-        _show_relations(tree, data, ess, {name: value for name, value in options.items() if value is not None},
-                        "csv" if csv else "latex" if latex else "json" if json_output else "text")  # fmt: skip
+        table = None
+        if data is not None:
+            from cslearn.cli.tables import read_for_model
+
+            table, _ = read_for_model(tree, data, missing, weights, na_values, sep, table_format)
+        form = "csv" if csv else "latex" if latex else "json" if json_output else "text"
+        _show_relations(tree, table, ess, form)
     elif json_output:
         print(json.dumps(model_document(tree)))
     else:
         print_model(tree)
 
 
-def _show_relations(tree: Any, data: Path | None, ess: float | None, options: dict[str, Any], form: str) -> None:
+def _show_relations(tree: Any, data: Any, ess: float | None, form: str) -> None:
     from cslearn.cli.text import print_relations, relation_documents
     from cslearn.graphs import RelationTable
 
@@ -410,7 +426,7 @@ def _show_relations(tree: Any, data: Path | None, ess: float | None, options: di
     else:
         from cslearn.estimators import relation_table
 
-        table = relation_table(tree, tree.encode(data, **options), ess=ess)
+        table = relation_table(tree, data, ess=ess)
     if form == "csv":
         sys.stdout.write(table.to_csv())
     elif form == "latex":
@@ -449,6 +465,7 @@ def score(
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="CSV file for the log-probability of each row."),
     ] = None,
+    missing: GapsOption = None,
     weights: Weights = None,
     na_values: NaValues = None,
     sep: Separator = None,
@@ -460,19 +477,24 @@ def score(
 
     from cslearn import CStree
     from cslearn._files import atomic_write
+    from cslearn.cli.tables import read_for_model
     from cslearn.cli.text import print_score
 
     tree = CStree.load(model)
-    options = {"sep": sep, "sample_weight": weights, "na_values": na_values, "table_format": table_format}
-    table = tree.encode(data, **{name: value for name, value in options.items() if value is not None})
+    table, used = read_for_model(tree, data, missing, weights, na_values, sep, table_format)
     logs = tree.log_prob(table)
     if output is not None:
-        atomic_write(output, "log_prob\n" + "".join(f"{value!r}\n" for value in logs.tolist()))
+        # Rows that were left out have a line too, so that line and row go together. Alone in its line, an empty cell
+        # must be quoted: otherwise readers skip it.
+        cells = np.full(len(used), '""', dtype=object)
+        cells[used] = [repr(value) for value in logs.tolist()]
+        atomic_write(output, "log_prob\n" + "".join(f"{cell}\n" for cell in cells))
     row_weights = np.ones(table.n) if table.weights is None else table.weights
     impossible = np.isneginf(logs) & (row_weights > 0)
     total = None if impossible.any() else float(row_weights @ np.where(row_weights > 0, logs, 0.0))
     document = {
         "rows": table.n,
+        "rows_left_out": len(used) - table.n,
         "weight": table.total_weight,
         "mean_log_prob": None if total is None or not table.n else total / table.total_weight,
         "total_log_prob": total,
@@ -482,7 +504,7 @@ def score(
     if json_output:
         print(json.dumps(document))
     else:
-        print_score(document, int(np.flatnonzero(impossible)[0]) + 1 if impossible.any() else None)
+        print_score(document, int(np.flatnonzero(used)[impossible][0]) + 1 if impossible.any() else None)
 
 
 @app.command()
@@ -573,12 +595,12 @@ OPTIONS = {
     r": estimate them with (tree\.)?fit_parameters\(data\)": ": `cslearn fit` writes models that have them",
 }
 # What is said in place of options that not all commands have, for those that do not.
-WITHOUT_GAPS = "Leave those rows out, or fill them in with `cslearn impute`."
+GAPS = (r"(?s)Pass --missing drop .*?(?= Which cells|$)", r"Add it to states=, or pass --missing drop\.")
+WITHOUT_GAPS = "{} those rows out, or fill them in with `cslearn impute`."
 LACKING = {
-    "--missing": [
-        (r"(?s)Pass --missing drop .*?(?= Which cells|$)", WITHOUT_GAPS),
-        (r"Add it to states=, or pass --missing drop\.", WITHOUT_GAPS),
-    ],
+    "--missing": [(text, WITHOUT_GAPS.format("Leave")) for text in GAPS],
+    # Commands that learn have it. The others know no more than to drop.
+    "--max-states": [(text, WITHOUT_GAPS.format("Pass --missing drop to leave")) for text in GAPS],
     "--from": [(r" \(--from on the command line\)", "; `cslearn convert --from` carries it to one that is")],
 }
 

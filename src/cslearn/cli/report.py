@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from cslearn.cli.app import Format, ModelFile, NaValues, Separator, Weights, app
+from cslearn.cli.app import Format, GapsOption, ModelFile, NaValues, Separator, Weights, app
 from cslearn.errors import InputError
 
 __all__ = ["report"]
@@ -25,6 +25,7 @@ def report(
         typer.Option("--output", "-o", metavar="FILE", help="Where to write the report.", show_default="report.html"),
     ] = None,
     title: Annotated[str | None, typer.Option("--title", help="Title of the report.")] = None,
+    missing: GapsOption = None,
     weights: Weights = None,
     na_values: NaValues = None,
     sep: Separator = None,
@@ -32,13 +33,13 @@ def report(
 ) -> None:
     """Write a report of a model: one HTML file to open in a browser, no network needed."""
     from cslearn import CStree
+    from cslearn.cli.tables import read_for_model
     from cslearn.report import write_report
 
     tree = CStree.load(model)
-    options = {"sep": sep, "sample_weight": weights, "na_values": na_values, "table_format": table_format}
     table = None
     if data is not None:
-        table = tree.encode(data, **{name: value for name, value in options.items() if value is not None})
+        table, _ = read_for_model(tree, data, missing, weights, na_values, sep, table_format)
     if output is None:
         output = Path("report.html")
         if output.exists():

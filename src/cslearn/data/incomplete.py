@@ -16,7 +16,7 @@ from cslearn.data.reading import DEFAULT_NA_VALUES
 from cslearn.data.table import Table
 from cslearn.errors import DataWarning, InputError
 
-__all__ = ["MISSING_STATE", "check_missing_label", "incomplete_codes", "refuse_missing_label"]
+__all__ = ["MISSING_STATE", "check_missing_label", "has_no_gaps", "incomplete_codes", "refuse_missing_label"]
 
 
 def incomplete_codes(
@@ -94,6 +94,41 @@ def incomplete_codes(
             stacklevel=3,
         )
     return codes
+
+
+def has_no_gaps(
+    source: Any,
+    variables: Collection[str],
+    *,
+    na_values: Collection[str] = DEFAULT_NA_VALUES,
+    sep: str | None = None,
+) -> NDArray[np.bool_]:
+    """Tell which rows have no missing cell in the columns of `variables`, as far as the data have these.
+
+    Parameters
+    ----------
+    source : DataFrame, list, dict, Table, str or path
+        As for :func:`as_table`.
+    variables : collection of str
+    na_values, sep
+        As for :func:`as_table`.
+
+    Returns
+    -------
+    ndarray of bool, shape (n,)
+
+    Examples
+    --------
+    >>> from cslearn.data.incomplete import has_no_gaps
+    >>> has_no_gaps({"a": [1, None, 2], "b": [None, "x", "y"]}, ["a"]).tolist()
+    [True, False, True]
+    """
+    data = open_source(source, array_names=None, sep=sep, na_values=na_values)
+    complete = np.ones(data.n, dtype=np.bool_)
+    for j, name in enumerate(data.names):
+        if name in variables:
+            complete &= data.column(j).codes >= 0
+    return complete
 
 
 def _warn_misspelt(absent: Sequence[str], unused: Sequence[str]) -> None:

@@ -51,7 +51,8 @@ def write_report(
     path : str or path-like
         The file to write. It appears whole or not at all.
     data : Table, frame, array, path or whatever :func:`cslearn.data.as_table` reads, optional
-        With data, the report has counts, and the evidence for the relations.
+        With data, the report has counts, and the evidence for the relations. If the model was learned with
+        ``missing="drop"`` or ``"em"``, rows with missing cells are left out.
     posterior : OrderPosterior, optional
         By default that of the learner, or what the model file kept of it.
     learning : mapping, optional
@@ -113,7 +114,9 @@ def report_html(
         from cslearn.orders import FIRST_ESS
 
         ess = record.get("settings", {}).get("ess", FIRST_ESS)
-    table = None if data is None else tree.encode(data)
+    # As the model was learned: rows with gaps have no place in counts of outcomes.
+    gaps = {"missing": "drop"} if record.get("settings", {}).get("missing") in ("drop", "em") else {}
+    table = None if data is None else tree.encode(data, **gaps)
     document = report_document(tree, table, orders, record or None, float(ess))
     return _page(document, title or f"A CStree of {len(tree.variables)} variables")
 

@@ -33,6 +33,7 @@ DAG_ROWS = 10_000
 ESS = 1.0  # of the parameters that are estimated on a learned structure
 # Figure 2c: rows; other learners of staged trees, how many variables they are tried on, and how they are called.
 STAGED_ROWS = (1000, 10_000)
+SIZES, ROWS = (5, 7, 10, 15, 20), (250, 500, *STAGED_ROWS)
 STAGED_LIMIT = 3600.0
 STAGED = {"best order": 10, "backward": 20, "cegpy": 5}
 STAGED_TITLES = {name: f"stagedtrees, {title}" for name, title in staged_trees.METHODS.items()} | {"cegpy": "cegpy AHC"}
@@ -139,9 +140,9 @@ def harder(task: dict[str, Any], stopped: dict[str, Any]) -> bool:
 
 
 def main(argv: list[str] | None = None) -> None:
-    options = arguments(__doc__, argv, models=10, variables=(5, 7, 10, 15, 20))
+    options = arguments(__doc__, argv, models=10, variables=SIZES)
     sizes = (5, 7) if options.quick else tuple(options.variables)
-    rows = (250, *STAGED_ROWS) if options.quick else (250, 500, *STAGED_ROWS)
+    rows = (250, *STAGED_ROWS) if options.quick else ROWS
     tasks = [
         {"p": p, "n": n, "method": method, "seed": SEED + model}
         for p in sizes

@@ -19,6 +19,7 @@ SEARCHES: dict[str, dict[str, Any]] = {
 }
 LARGE = 100  # with more variables there is one model
 SCREENED = 500  # `auto` screens its candidates here, and is faster than with fewer variables
+SIZES = (5, 7, 10, 15, 20, 50, 100, 250, SCREENED)
 LIMIT = 2400.0
 
 
@@ -50,7 +51,7 @@ def harder(task: dict[str, Any], stopped: dict[str, Any]) -> bool:
 
 
 def main(argv: list[str] | None = None) -> None:
-    options = arguments(__doc__, argv, models=3, variables=(5, 7, 10, 15, 20, 50, 100, 250, SCREENED), limit=LIMIT)
+    options = arguments(__doc__, argv, models=3, variables=SIZES, limit=LIMIT)
     options.jobs = 1  # its times are of all threads
     sizes = (5, 7) if options.quick else tuple(options.variables)
     rows = (200,) if options.quick else (1000, 10_000)

@@ -248,6 +248,15 @@ def test_every_row_of_the_table_of_numbers_says_what_the_paper_states():
     text = (RESULTS.parent / "numbers.md").read_text(encoding="utf-8")
     listed = [line.split(" | ") for line in text.splitlines() if line.startswith("| ") and not line.startswith("| ---")]
     assert len(listed) > 50
+    for stated in (
+        "37² − 37",
+        "veil-type",
+        "50 % quantiles",
+        "250, 500, 1000, 10000",
+        "exponential from p = 10",
+        "120",
+    ):
+        assert f"| {stated} |" in text
     assert [row for row in listed if len(row) < 4 or not all(cell.strip("| ") for cell in row[:3])] == []
 
 

@@ -148,6 +148,23 @@ def test_bad_bins(bins: Any) -> None:
         discretize({"a": ["x"]}, bins=bins)
 
 
+@given(cuts=st.sets(st.floats(-1e20, 1e20), min_size=1, max_size=8), seed=st.integers(0, 5))
+@settings(deadline=None)
+def test_bins_are_found_in_their_order_again_in_a_file(
+    cuts: set[float], seed: int, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    numbers = sorted(cuts)
+    values = [numbers[0] - abs(numbers[0]) - 1, *numbers]
+    binned = Discretizer({"x": tuple(numbers)}).transform({"x": values})
+    file = tmp_path_factory.mktemp("bins") / "binned.csv"
+    binned.sample(frac=1, random_state=seed).to_csv(file, index=False)
+    assert as_table(file, max_states=10).states == (tuple(binned["x"].cat.categories),)
+
+
+def test_other_texts_are_not_taken_for_bins() -> None:
+    assert as_table({"x": ["<5", ">=5", "[1,2)", "all"]}).states == (("<5", ">=5", "[1,2)", "all"),)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

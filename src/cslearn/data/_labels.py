@@ -24,6 +24,9 @@ __all__ = [
 State: TypeAlias = bool | int | float | str
 
 _NUMBER = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
+# Bins as discretize writes them: <1.5, [1.5, 2), >=2.
+_CUT = _NUMBER.pattern
+_BIN = re.compile(rf"<(?P<below>{_CUT})|\[(?P<low>{_CUT}), (?P<high>{_CUT})\)|>=(?P<above>{_CUT})")
 _WHOLE = re.compile(r"(-?[0-9]+)\.0+")
 # Above this a float no longer tells neighbouring whole numbers apart.
 _EXACT_FLOAT = 2.0**53
@@ -74,8 +77,9 @@ def whole_numbers(labels: Sequence[State]) -> list[State]:
 def natural_order(labels: Sequence[State]) -> list[int]:
     """Give the positions of the labels in their natural order.
 
-    Numbers ascend, False comes before True, texts that all read as numbers are ordered as numbers and other
-    texts by character. Labels of several types are ordered by the name of the type, then by value.
+    Numbers ascend, False comes before True, texts that all read as numbers are ordered as numbers, texts that are all
+    bins (``<1``, ``[1, 2)``, ``>=2``) by their cuts, and other texts by character. Labels of several types are ordered
+    by the name of the type, then by value.
     """
     positions = range(len(labels))
     if all(is_number(label) for label in labels):
@@ -83,8 +87,19 @@ def natural_order(labels: Sequence[State]) -> list[int]:
     if all(isinstance(label, str) for label in labels):
         if all(is_numeric(label) for label in labels):
             return sorted(positions, key=lambda i: (float(labels[i]), labels[i]))
+        bins = [_bin_of(str(label)) for label in labels]
+        if None not in bins:
+            return sorted(positions, key=lambda i: (bins[i], labels[i]))
         return sorted(positions, key=lambda i: labels[i])
     return sorted(positions, key=lambda i: (type(labels[i]).__name__, labels[i]))
+
+
+def _bin_of(text: str) -> tuple[float, float] | None:
+    """Return where a bin begins and ends, or None if the text is the name of none."""
+    found = _BIN.fullmatch(text)
+    if found is None:
+        return None
+    return float(found["low"] or found["above"] or -math.inf), float(found["high"] or found["below"] or math.inf)
 
 
 def listing(items: Iterable[object], limit: int = 10) -> str:

@@ -82,8 +82,8 @@ def as_table(
     -------
     Table
         States are in their natural order: numbers ascending, False before True, texts that all read as
-        numbers in the order of the numbers and other texts by character; categories in their own order, with
-        those that do not occur. Whole numbers are int labels, also if they are stored as floats. In text
+        numbers in the order of the numbers, bins as :func:`discretize` writes them (``<1``, ``[1, 2)``, ``>=2``)
+        by their cuts, and other texts by character; categories in their own order, with those that do not occur. Whole numbers are int labels, also if they are stored as floats. In text
         files a column of plain integers gives int labels, anything else stays text.
 
     Warns

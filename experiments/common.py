@@ -8,10 +8,12 @@ import multiprocessing
 import os
 import platform
 import signal
+import subprocess
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from importlib.metadata import version
 from multiprocessing import connection
 from pathlib import Path
@@ -78,6 +80,19 @@ def provenance() -> str:
     return f"{os.cpu_count()} cores, {memory:.0f} GiB, Python {platform.python_version()}, {versions}"
 
 
+@cache
+def commit() -> str | None:
+    """Return the commit that this run started from, and whether the code was changed since; None without git."""
+    told = []
+    for words in (["rev-parse", "--short", "HEAD"], ["status", "--porcelain", "--", "src", ":(glob)experiments/*.py"]):
+        try:
+            run = subprocess.run(["git", "-C", ROOT, *words], capture_output=True, text=True, check=True)
+        except (OSError, subprocess.CalledProcessError):
+            return None
+        told.append(run.stdout.strip())
+    return told[0] + (" with changes" if told[1] else "")
+
+
 def defaults(**changed: Any) -> str:
     """Return the learner's settings, so that cells of other settings are not taken for these."""
     shown = ("beta", "prior", "ess", "search", "n_iter", "max_iter", "n_chains", "estimate", "parameters")
@@ -102,12 +117,13 @@ def compute(
     """Return the result of each task, in order; those that an earlier run finished are not computed again.
 
     Every result is written to ``results/<name>.jsonl`` as soon as it is there, with the task, the `settings` of its
-    learner and the machine; what was computed with other settings is forgotten. A task that takes too long (in seconds
-    of the processor, so that other work on the machine does not matter) has the result ``{"stopped": seconds}``. Those
-    that are `harder` than one that was stopped are not tried, and their result says so. What was stopped is tried again
-    if it gets more time, unless the task has a limit of its own and its result says that it is final. With the option
-    ``--recorded`` nothing is computed, with ``--only`` those that it chooses, and what is missing then has the result
-    ``{"stopped": 0.0}``. Finished cells that are not among the tasks, as those of other sizes, are kept.
+    learner, the machine and the commit; what was computed with other settings is forgotten. A task that takes too long
+    (in seconds of the processor, so that other work on the machine does not matter) has the result ``{"stopped":
+    seconds}``. Those that are `harder` than one that was stopped are not tried, and their result says so. What was
+    stopped is tried again if it gets more time, unless the task has a limit of its own and its result says that it is
+    final. With the option ``--recorded`` nothing is computed, with ``--only`` those that it chooses, and what is
+    missing then has the result ``{"stopped": 0.0}``. Finished cells that are not among the tasks, as those of other
+    sizes, are kept.
     """
     path = options.output / "results" / f"{name}.jsonl"
     tasks = list(tasks)
@@ -124,7 +140,7 @@ def compute(
     with _progress(name, len(missing)) as say:
         for task, result in _results(function, missing, options, harder, stopped):
             record = {"task": task, "result": result, "settings": settings(task), "machine": provenance()}
-            record["load"] = round(os.getloadavg()[0], 1)
+            record |= {"commit": commit(), "load": round(os.getloadavg()[0], 1)}
             done[_key(task)] = record
             with path.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(record) + "\n")
@@ -337,12 +353,11 @@ def publish(
     name: str, title: str, text: str, options: Any, seed: object = SEED, sources: Sequence[str] | None = None
 ) -> None:
     """Write a page, with what its cells were measured on: those of its own name, or of the sources."""
-    records = [record for source in sources or (name,) for record in measured(source, options)]
-    machines = sorted({record["machine"] for record in records})
+    records = _records(name, options, sources)
     learners = sorted({record["settings"] for record in records})
-    caption = f"Measured on {'; and on '.join(machines)}. Learners: {'; '.join(learners)}. Seed {seed}."
-    if not records:
-        caption = f"Nothing was measured yet. Seed {seed}."
+    caption = _measured_on(records, seed)
+    if records:
+        caption += f" Learners: {'; '.join(learners)}."
     loads = sorted(record["load"] for record in records if "load" in record)
     if loads and loads[len(loads) // 2] > (os.cpu_count() or 1):
         caption += f" The machine had other work to do (median load {loads[len(loads) // 2]})."
@@ -351,7 +366,30 @@ def publish(
     _say(f"{name}: wrote {options.output / f'{name}.md'}")
 
 
-def save_figure(figure: Any, name: str, options: Any) -> str:
-    """Write a picture beside the pages and return the Markdown that shows it."""
-    figure.savefig(options.output / f"{name}.svg", metadata={"Date": None}, bbox_inches="tight")
-    return f"![{name}]({name}.svg)"
+def _records(name: str, options: Any, sources: Sequence[str] | None) -> list[dict[str, Any]]:
+    return [record for source in sources or (name,) for record in measured(source, options)]
+
+
+def _measured_on(records: Sequence[dict[str, Any]], seed: object) -> str:
+    """Say with what versions, on what machine, from what code and with what seed something was measured."""
+    if not records:
+        return f"Nothing was measured yet. Seed {seed}."
+    machines = sorted({record["machine"] for record in records})
+    known = sorted({record["commit"] for record in records if record.get("commit")})
+    commits = f", commit{'s' * (len(known) > 1)} {', '.join(known)}" if known else ""
+    if known and not all(record.get("commit") for record in records):
+        commits += " and earlier ones"
+    return f"Measured on {'; and on '.join(machines)}{commits}. Seed {seed}."
+
+
+def save_figure(
+    figure: Any, name: str, shows: str, options: Any, seed: object = SEED, sources: Sequence[str] | None = None
+) -> str:
+    """Write a picture beside the pages and return the Markdown for it: what it shows, and what it was measured on."""
+    import matplotlib
+
+    caption = _measured_on(_records(name, options, sources), seed)
+    with matplotlib.rc_context({"svg.hashsalt": name}):  # the same picture is the same file
+        metadata = {"Date": None, "Title": shows, "Description": caption}
+        figure.savefig(options.output / f"{name}.svg", metadata=metadata, bbox_inches="tight")
+    return f"![{shows}]({name}.svg)\n\n*{shows} {caption}*"

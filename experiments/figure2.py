@@ -215,7 +215,13 @@ def main(argv: list[str] | None = None) -> None:
                 for p in sizes
             ],
         ),
-        save_figure(_picture(median, sizes, rows), "figure2", options),
+        save_figure(
+            _picture(median, sizes, rows),
+            "figure2",
+            "Median D(learned ‖ true) with posterior means for the parameters, by the number of variables, a panel for"
+            " each kind of candidates and a line for each number of rows; with it the oracle, and the DAG of phase 1.",
+            options,
+        ),
         "## Figure 2c: staged trees",
         *_staged_trees(median, sizes, options),
     ]
@@ -300,7 +306,8 @@ def _staged_trees(median: Callable[..., float], sizes: Sequence[int], options: A
         )
     picture = _staged_picture(titles, values, tuple(sizes))
     told += ["D(learned ‖ true):", tables[0], "D(true ‖ learned):", tables[1]]
-    return [*told, save_figure(picture, "figure2c", options)]
+    shows = "Median D(learned ‖ true) by the number of variables, of the columns of the first of these two tables."
+    return [*told, save_figure(picture, "figure2c", shows, options, sources=("figure2", "figure2c"))]
 
 
 def _staged_picture(titles: list[str], values: Callable[..., list[float]], sizes: Sequence[int]) -> Any:
@@ -343,7 +350,7 @@ def _picture(median: Any, sizes: tuple[int, ...], rows: tuple[int, ...]) -> Any:
         ax.set_xlabel("variables")
         ax.grid(alpha=0.3)
     axes[-1].legend(loc="upper left", bbox_to_anchor=(1.02, 1.0), fontsize=8, frameon=False)
-    axes[0].set_ylabel("median D(learned ‖ true), nats")
+    axes[0].set_ylabel("median D(learned ‖ true), nats,\nof posterior means")
     figure.tight_layout()
     return figure
 

@@ -102,7 +102,13 @@ def main(argv: list[str] | None = None) -> None:
         " parameters* is what is left of each fit beside the other phases."
         f" A fit is given up after {options.limit:.0f} CPU seconds.{explained(body)}",
         table(["search", "candidates", "n", "p", "models", "total", *PHASES, "prior and parameters"], body),
-        save_figure(_picture(medians, sizes, rows), "figure3", options),
+        save_figure(
+            _picture(medians, sizes, rows),
+            "figure3",
+            "The totals of the table: median CPU seconds of a fit by the number of variables, on logarithmic scales, a"
+            " panel for each number of rows and a line for each kind of candidates and search.",
+            options,
+        ),
         "The paper, for n = 1000 on a c5a.8xlarge instance of Amazon EC2: about 10 s (PC) and 10 minutes (GRaSP) at"
         " p = 50, 15 minutes (GRaSP) at p = 100, 7 minutes (PC) and 27 hours (GRaSP) at p = 500.",
     ]

@@ -120,7 +120,13 @@ def main(argv: list[str] | None = None) -> None:
             ],
         ),
         "## The LDAG of the first split",
-        save_figure(ldag_of(first, {v: sorted(data[v].unique()) for v in data}).plot(), "mushroom", options),
+        save_figure(
+            ldag_of(first, {v: sorted(data[v].unique()) for v in data}).plot(),
+            "mushroom",
+            f"The LDAG learned from the {train:,} rows of the first split, all variables as candidates.",
+            options,
+            SEED,
+        ),
         "## Labels in real variables",
         table(
             ["edge", "vanishes if"],

@@ -107,7 +107,13 @@ def main(argv: list[str] | None = None) -> None:
         ),
         "The paper: three labels with one context each, in 2.6 minutes.",
         "## The LDAG, cut at the medians",
-        save_figure(ldag_of(best, best["states"]).plot(), "sachs", options),
+        save_figure(
+            ldag_of(best, best["states"]).plot(),
+            "sachs",
+            f"The LDAG learned from {best['n']:,} observational rows, cut at the medians, all variables as candidates.",
+            options,
+            SEED,
+        ),
         "The log Bayes factor compares each stage with the same stage split on the best of the variables that the"
         f" relation leaves out, with the equivalent sample size that was learned, {best['ess']:g}.",
         table(

@@ -4,6 +4,7 @@ import io
 import json
 import os
 import random
+import re
 import sys
 from argparse import Namespace
 
@@ -27,12 +28,49 @@ def page(name, folder):
     return text
 
 
+def captioned(text):
+    """The pictures of a page that have a sentence for those who do not see them, and below it what they come from."""
+    pictures = re.findall(r"^!\[(.*?)\]\((.*?)\.svg\)\n\n(.*)$", text, flags=re.MULTILINE)
+    told = [
+        name
+        for shows, name, caption in pictures
+        if len(shows.split()) > 5 and caption.startswith(f"*{shows} ") and re.search("cores.*cslearn.*Seed", caption)
+    ]
+    assert len(told) == text.count("![")
+    return told
+
+
+def test_every_picture_says_what_it_shows_and_what_it_comes_from():
+    for name, pictures in {
+        "figure2": ["figure2", "figure2c"],
+        **{n: [n] for n in ("alarm", "sachs", "mushroom")},
+    }.items():
+        assert captioned((RESULTS.parent / f"{name}.md").read_text(encoding="utf-8")) == pictures
+    assert "posterior means" in (RESULTS.parent / "figure2.svg").read_text(encoding="utf-8")
+    with pytest.raises(AssertionError):
+        captioned("![figure3](figure3.svg)\n\nText.")
+
+
+def test_the_same_picture_is_the_same_file(tmp_path):
+    from matplotlib import pyplot
+
+    written = []
+    for _ in range(2):
+        figure, ax = pyplot.subplots()
+        ax.plot([1, 2], [2, 1])
+        common.save_figure(figure, "line", "A line that falls.", options(tmp_path))
+        pyplot.close(figure)
+        written.append((tmp_path / "line.svg").read_bytes())
+    assert written[0] == written[1] and b"A line that falls." in written[0]
+
+
 @pytest.mark.parametrize("experiment", [figure2, figure3])
 def test_random_models(experiment, tmp_path):
     name = experiment.__name__.rpartition(".")[2]
     experiment.main(["--quick", "--output", str(tmp_path)])
     assert "1 random model" in page(name, tmp_path)
     assert (tmp_path / f"{name}.svg").exists()
+    assert captioned(page(name, tmp_path))
     records = [json.loads(line) for line in (tmp_path / f"results/{name}.jsonl").read_text().splitlines()]
     assert {record["task"]["method"] for record in records} >= {"pc", "grasp"}
     if experiment is figure2:
@@ -219,6 +257,14 @@ def test_a_page_tells_the_settings_of_its_cells(tmp_path, monkeypatch):
     common.publish("squares", "Squares", "Text.", options(tmp_path))
     text = (tmp_path / "squares.md").read_text()
     assert "other settings" in text and common.defaults() not in text and "another machine" not in text
+    (record,) = common.measured("squares", options(tmp_path))
+    assert record["commit"] == common.commit()
+    if record["commit"]:
+        assert f"commit {record['commit']}." in text
+        with (tmp_path / "results/squares.jsonl").open("a") as file:
+            file.write(json.dumps({**record, "commit": None}) + "\n")
+        common.publish("squares", "Squares", "Text.", options(tmp_path))
+        assert f"commit {record['commit']} and earlier ones." in (tmp_path / "squares.md").read_text()
     common.publish("nothing", "Nothing", "Text.", options(tmp_path))
     assert "Nothing was measured yet" in (tmp_path / "nothing.md").read_text()
 

@@ -359,6 +359,10 @@ class Page:
             if key in self.found and self.found[key].get("stopped") != 0.0
         }
 
+    def count(self, learner: str, group: dict[str, Any]) -> int:
+        """Return the number of models for which a learner has a result."""
+        return sum("cpu" in result for result in self.results(learner, group).values())
+
     def median(self, learner: str, group: dict[str, Any], what: str) -> float | str:
         """Return a median over models, or why there is none."""
         here = list(self.results(learner, group).values())
@@ -416,21 +420,26 @@ class Page:
 
     # -------------------------------------------------------- tables
     def body(self, groups: list[tuple[list[Any], dict[str, Any]]], what: str, digits: int) -> list[list[Any]]:
-        """Return rows of medians; bold is the best of those over the most models."""
+        """Return rows of medians; bold is the best of those over the most models.
+
+        A median over fewer models than others of its column has their number behind it.
+        """
         rows = []
-        for names, group in groups:
+        counts = [[self.count(learner, group) for learner in self.learners] for _, group in groups]
+        usual = [max(column) for column in zip(*counts, strict=True)]
+        for (names, group), tried in zip(groups, counts, strict=True):
             values = [self.median(learner, group, what) for learner in self.learners]
-            tried = [len(self.results(learner, group)) for learner in self.learners]
             full = [n == max(tried) for n in tried]
             finite = [
                 v for v, whole in zip(values, full, strict=True) if whole and isinstance(v, float) and not math.isnan(v)
             ]
             best = (max if what == "held out" else min)(finite, default=None)
             shown = []
-            for v, whole in zip(values, full, strict=True):
+            for v, whole, n, most in zip(values, full, tried, usual, strict=True):
                 text = v if isinstance(v, str) else number(v, digits)
                 same = whole and best is not None and text == number(best, digits)
-                shown.append(f"**{text}**" if same and what != "cpu" else text)
+                fewer = f" ({n})" if isinstance(v, float) and text and n < most else ""
+                shown.append((f"**{text}**" if same and what != "cpu" else text) + fewer)
             rows.append([*names, *shown])
         return rows
 
@@ -520,19 +529,24 @@ class Page:
         versions = sorted({pinned(HOMES[name]) for name in self.others})
         limits = sorted({limit for _, _, limit in DAGS.values()})
         text = [
-            f"Medians over random models, samples or splits: {self.how_many()}. *Ours* are the defaults of"
+            "Every learner learns from the same rows, and is judged by the log-likelihood of rows held out. Figures are"
+            " medians over random models, samples or splits, at most so many:",
+            self.how_many(),
+            "Where a figure rests on fewer than others of its column, as for large networks and data, the number is in"
+            " brackets behind it. Empty cells were not tried.",
+            "*Ours* are the defaults of"
             " `CStreeLearner`, with *beta 3* stages have up to three context variables, with *beta auto* up to four"
             " where the data ask for them; *averaged* is the prediction averaged over orders and stagings"
             f" (`posterior_.log_prob`; all orders, or {N_ORDERS} that chains drew), with beta 3 but for random CStrees."
-            " It is no single model, as the others"
-            f" are. The others: {', '.join(versions) or 'none'}. They learn a graph from the"
+            " It is no single model, as the others are.",
+            f"The others: {', '.join(versions) or 'none'}. They learn a graph from the"
             " rows; the graph's parameters are relative frequencies with 1 or 0.1 added to each cell, whichever"
             " predicts the rows held out better, which is to their advantage. `cstrees` (candidates from PC or GRaSP,"
             f" {MOVES:,} moves) and cegpy (agglomerative clustering of stages in the order of the columns, which for"
             " random CStrees need not be the true one) estimate their own. A graph with undirected edges is completed"
             " to a DAG. A"
             f" learner is given up after {limits[-1]} CPU seconds (GRaSP {limits[0]}, `cstrees` and cegpy {LIMIT:.0f}"
-            " seconds of the clock), as are larger data of the same kind; empty cells were not tried.",
+            " seconds of the clock), as are larger data of the same kind.",
             "Bold is the best median of those learners that were run on the most models. The last table compares ours"
             " with the learner that is furthest ahead in the mean over the same models, which may be another one.",
             "## Ours and the best other",
@@ -580,23 +594,13 @@ class Page:
         return "\n\n".join(text)
 
     def how_many(self) -> str:
-        """Say how many models, samples or splits there are for each kind of data, and where there are fewer."""
-        told = []
-        for kind, groups in self.groups.items():
-            seen = {name: [n for _, group in groups if (n := len(self.results(name, group)))] for name in self.learners}
-            most = max((max(counts) for counts in seen.values() if counts), default=0)
-            if not most:
-                continue
-            fewer = {name: min(counts) for name, counts in seen.items() if counts and max(counts) < most}
-            listed = [f"{TITLES[name]} {n}" for name, n in fewer.items()]
-            large = [
-                names[0]
-                for names, group in groups
-                if 0 < max(len(self.results(name, group)) for name in self.learners) < most
-            ]
-            listed += [f"{name} 3" for name in dict.fromkeys(large)]
-            told.append(f"{most} for {KINDS[kind]}" + (f" (but {', '.join(listed)})" if listed else ""))
-        return ", ".join(told)
+        """Return a table of how many models, samples or splits each learner was run on, by kind of data."""
+        kinds = [kind for kind, groups in self.groups.items() if groups]
+        rows = []
+        for learner in self.learners:
+            most = [max(self.count(learner, group) for _, group in self.groups[kind]) for kind in kinds]
+            rows.append([TITLES[learner], *(n or "not run" for n in most)])
+        return table(["models, samples or splits", *(KINDS[kind] for kind in kinds)], rows)
 
 
 def _with_error(value: float, error: float) -> str:

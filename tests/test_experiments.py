@@ -11,7 +11,8 @@ from argparse import Namespace
 import networkx as nx
 import numpy as np
 import pytest
-from experiments import alarm, common, figure2, figure3, learners, mushroom, numbers, sachs, staged_trees
+from experiments import __main__ as experiments
+from experiments import alarm, common, figure2, figure3, learners, mushroom, sachs, staged_trees
 from experiments.environments import pinned, python_of
 
 from cslearn import CStree, kl_divergence, random_cstree
@@ -89,7 +90,8 @@ def test_other_learners(tmp_path, monkeypatch, capsys, others):
     learners.main(["--quick", "--output", str(tmp_path)])
     text = page("learners", tmp_path)
     assert "| 5 | 250 |" in text and "| titanic |" in text
-    assert "1 for random CStrees" in text and "1 for real data sets" in text
+    assert "| models, samples or splits | random CStrees |" in text
+    assert re.search(r"^\| ours( \| 1){2,3} \|$", text, flags=re.MULTILINE)  # networks have to be at hand
     assert ("No other learner was run" in text) == (not others)
     for other in others:
         assert learners.TITLES[other] in text and pinned(learners.HOMES[other]) in text
@@ -104,12 +106,13 @@ def test_one_real_set(tmp_path):
 
 @pytest.mark.slow
 @real
-def test_real_data_and_the_table_of_numbers(tmp_path):
-    for experiment, name in ((alarm, "alarm"), (sachs, "sachs"), (mushroom, "mushroom")):
-        experiment.main(["--quick", "--output", str(tmp_path)])
-        page(name, tmp_path)
+def test_all_experiments_run_in_small(tmp_path):
+    """What `make reproduce-quick` runs; more than a minute."""
+    experiments.main(["--quick", "--output", str(tmp_path)])
+    for name in ("alarm", "sachs", "mushroom", "figure2", "figure3"):
+        assert name in captioned(page(name, tmp_path))
         assert (tmp_path / f"{name}.svg").read_text(encoding="utf-8").startswith("<?xml")
-    numbers.main(["--quick", "--output", str(tmp_path)])
+    assert "| titanic |" in page("learners", tmp_path)
     text = page("numbers", tmp_path)
     for stated in ("46", "41", "0.9895", "14.188 s", "114,561,216,000", "95.8 %", "5644"):
         assert f"| {stated} |" in text
@@ -423,6 +426,18 @@ def test_a_loss_is_told_with_what_was_measured_of_it():
     assert "within two standard errors; clearly ahead: pyAgrum greedy, BDeu by 0.0100 ± 0.0000" in steady[1]
     won = learned([-0.1, -0.2, -0.1]).losses()
     assert "0 of 1 real data sets (0 clearly)" in won[0] and len(won) == 1
+
+
+def test_a_median_over_fewer_models_than_others_of_its_column_says_so():
+    there = learned([0.1, 0.2, 0.3])
+    few = {"kind": "real", "name": "other", "seed": 0}
+    found = {learners._name({**few, "learner": name}): {"held out": -1.0, "cpu": 1.0} for name in there.learners}
+    both = learners.Page(there.found | found, [*there.sets, few], there.learners)
+    assert both.body(both.groups["real"], "held out", 3) == [
+        ["set", "-2.000", "**-1.800**"],
+        ["other", "**-1.000** (1)", "**-1.000** (1)"],
+    ]
+    assert "| ours | 3 |" in both.how_many()
 
 
 def test_the_best_other_is_the_best_of_the_figures_shown():

@@ -238,6 +238,22 @@ def test_measurements_are_cut_into_bins_and_new_ones_alike(run, tmp_path):
     assert "is no JSON file of cut points" in err
 
 
+def test_what_is_not_cut_is_told(run, tmp_path):
+    table, out = tmp_path / "t.csv", tmp_path / "cut.csv"
+    table.write_text("id;age;kind\n" + "".join(f"{i};{i / 2 if i else 'gone'};{'ab'[i % 2]}\n" for i in range(40)))
+    code, printed, err = run("discretize", table, "--sep", ";", "-o", out)
+    assert code == 0
+    assert "note: Column 'id' has another whole number in each row, as an identifier has, and is not cut." in err
+    assert "Name it by --column if it is a measurement." in err
+    assert "note: Column 'age' is not cut" in err
+    assert "but for 'gone'. If that cell is missing, say so by --na." in err
+    assert printed.startswith("Nothing to cut: ")
+    code, printed, err = run("discretize", table, "--sep", ";", "--na", "gone", "-o", out)
+    assert printed.startswith("age: <10 (19 rows), >=10 (20 rows)\n")
+    assert "'age'" not in err
+    assert "{{" not in run("discretize", "--help")[1]
+
+
 def test_a_refused_measurement_names_the_command_that_cuts_it(run, tmp_path):
     rows = "\n".join(f"{i / 7:.3f},{'ab'[i % 2]}" for i in range(60))
     (tmp_path / "t.csv").write_text(f"dose,kind\n{rows}\n")

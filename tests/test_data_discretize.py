@@ -92,7 +92,7 @@ def test_the_cuts_are_a_copy() -> None:
 
 def test_default_columns() -> None:
     frame = _frame().assign(
-        many=np.arange(101), whole=np.where(np.arange(101) % 2, 1.0, np.nan), flag=VALUES > 0, same=["1.5"] * 101
+        many=np.arange(101) // 2, whole=np.where(np.arange(101) % 2, 1.0, np.nan), flag=VALUES > 0, same=["1.5"] * 101
     )
     binned, discretizer = discretize(frame)
     assert list(discretizer.cuts) == ["x", "many"]
@@ -100,6 +100,27 @@ def test_default_columns() -> None:
     untouched = ["few", "kind", "whole", "flag", "same"]
     pd.testing.assert_frame_equal(binned[untouched], frame[untouched])
     assert frame["x"].dtype == np.float64
+
+
+def test_an_identifier_is_not_cut_unless_it_is_named() -> None:
+    frame = _frame().assign(id=np.arange(101), other=np.arange(101) + 7.0)
+    with pytest.warns(DataWarning, match="Columns 'id', 'other' have another whole number in each row"):
+        binned, discretizer = discretize(frame)
+    assert list(discretizer.cuts) == ["x"]
+    assert binned["id"].tolist() == list(range(101))
+    assert list(discretize(frame, columns=["id"])[1].cuts) == ["id"]
+
+
+def test_cells_that_are_no_numbers_are_named(tmp_path: Path) -> None:
+    file = tmp_path / "ages.csv"
+    file.write_text("age;kind\n" + "".join(f"{age}.5;{'ab'[age % 2]}\n" for age in range(20, 60)) + "gone;a\n;b\n")
+    with pytest.warns(DataWarning, match=r"'age' is not cut: it has 41 .* but for 'gone'.*na_values="):
+        assert discretize(file, sep=";")[1].cuts == {}
+    binned, discretizer = discretize(file, sep=";", na_values=["gone", ""])
+    assert discretizer.cuts == {"age": (40.0,)}
+    assert binned["age"].isna().sum() == 2
+    again = discretizer.transform(file, sep=";", na_values=["gone", ""])
+    pd.testing.assert_frame_equal(again, binned)
 
 
 def test_two_bins_are_cut_at_the_median() -> None:

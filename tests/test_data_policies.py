@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from cslearn.data import DEFAULT_NA_VALUES, Table, as_table
+from cslearn.data import DEFAULT_NA_VALUES, Table, as_table, incomplete_codes
 from cslearn.errors import DataWarning, InputError
 
 
@@ -48,9 +50,56 @@ def test_at_most_ten_columns_with_missing_cells_are_shown() -> None:
 @pytest.mark.parametrize("token", DEFAULT_NA_VALUES)
 def test_tokens_are_missing_in_files_only(tmp_path: Path, token: str) -> None:
     file = _csv(tmp_path, f"a,b\nx,{token}\ny,1\n")
-    assert as_table(file, missing="state").states[1] == (1, "missing")
+    plain = token in ("", "?", "NA", "NaN", "nan")
+    with nullcontext() if plain else pytest.warns(DataWarning, match=f"count as missing: '{re.escape(token)}' in 'b'"):
+        assert as_table(file, missing="state").states[1] == (1, "missing")
+    with pytest.raises(InputError, match=re.escape("'b' (1 of 2)" if plain else f"'b' (1 of 2, among them '{token}')")):
+        as_table(file)
     assert as_table(file, na_values=()).states[1] == tuple(sorted(["1", token]))
     assert as_table({"a": [token, "x"]}).cards == (2,)
+
+
+@pytest.mark.parametrize("token", ["-", "--", ".", "None", "none", "na", " - "])
+def test_some_tokens_are_missing_among_numbers_and_states_among_words(tmp_path: Path, token: str) -> None:
+    file = _csv(tmp_path, f"a,b,c\n1,{token},{token}\n2,1.5,few\n{token},2,few\n")
+    with pytest.warns(DataWarning, match=re.escape(f"'{token}' in 'a'; '{token}' in 'b'.")):
+        table = as_table(file, missing="state")
+    assert table.states == ((1, 2, "missing"), ("1.5", "2", "missing"), tuple(sorted([token, "few"])))
+    assert as_table(file, na_values=["?"]).states[0] == tuple(sorted(["1", "2", token]))
+
+
+def test_a_column_of_such_tokens_alone_has_states(tmp_path: Path) -> None:
+    assert as_table(_csv(tmp_path, "a,b\n-,x\n--,y\n")).states[0] == ("-", "--")
+    assert as_table(_csv(tmp_path, "a,b\n+,x\n-,y\n")).states[0] == ("+", "-")
+    assert as_table(_csv(tmp_path, "a,b\nTRUE,x\nFALSE,y\n")).states[0] == ("FALSE", "TRUE")
+
+
+def test_a_given_state_is_no_missing_cell(tmp_path: Path) -> None:
+    file = _csv(tmp_path, "a,b\n1,n/a\n-,x\n")
+    states = {"a": [1, "-"], "b": ["n/a", "x"]}
+    assert as_table(file, states=states).codes.tolist() == [[0, 0], [1, 1]]
+    assert incomplete_codes(file, states).tolist() == [[0, 0], [1, 1]]
+    with pytest.raises(InputError, match=r"'b' \(1 of 2, among them 'n/a'\)"):
+        as_table(file, states=states, na_values=["n/a"])
+
+
+def test_spaces_around_a_token_do_not_matter(tmp_path: Path) -> None:
+    file = _csv(tmp_path, "a,b\n1, NA\n2,x\n  ,y\n")
+    assert as_table(file, missing="state").codes.tolist() == [[0, 2], [1, 0], [2, 1]]
+
+
+def test_numbers_with_stray_words_are_named(tmp_path: Path) -> None:
+    ages = [f"{age}" for age in range(18, 90)] * 2 + ["old", "young"]
+    file = _csv(tmp_path, "a,b\n" + "".join(f"{age},{'xy'[i % 2]}\n" for i, age in enumerate(ages)))
+    message = "'a' has 74 different values, all of them numbers but for 'old', 'young'.*na_values=.*discretize"
+    with pytest.raises(InputError, match=message):
+        as_table(file)
+    with pytest.raises(InputError, match="'a' holds numbers with 72 different values"):
+        as_table(file, na_values=["old", "young"], missing="drop")
+    # Few numbers among many words are no measurement.
+    words = _csv(tmp_path, "a\n" + "".join(f"w{i % 70}\n" for i in range(200)) + "1\n2\n")
+    with pytest.raises(InputError, match="'a' has 72 states"):
+        as_table(words)
 
 
 def test_other_tokens(tmp_path: Path) -> None:

@@ -576,6 +576,7 @@ OPTIONS = {
     r"max_states=(\d+)": r"--max-states \1",
     r"with cslearn\.data\.discretize\b": "(cslearn discretize)",
     r"\bna_values=": "--na",
+    r"Name (it|them) in columns= if": r"Name \1 by --column if",
     r"\bmax_iter\b": "--max-iter",
     r"\bn_iter \(or 'auto'\)": "--n-iter (or auto)",
     r"\bn_chains\b": "--n-chains",

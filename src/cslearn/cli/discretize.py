@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from cslearn._files import atomic_write
-from cslearn.cli.app import app
+from cslearn.cli.app import DataFile, NaValues, Separator, app
 from cslearn.errors import FileError, InputError
 
 __all__ = ["discretize"]
@@ -26,9 +26,7 @@ class Method(StrEnum):
 
 @app.command()
 def discretize(
-    data: Annotated[
-        Path, typer.Argument(metavar="{DATA}", help="A table: .csv, .tsv or .tab (also .gz), or .parquet.")
-    ],
+    data: DataFile,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="CSV file.", show_default="the terminal"),
@@ -53,18 +51,28 @@ def discretize(
         Path | None,
         typer.Option("--cuts", metavar="FILE", help="JSON file of cut points: used if it is there, otherwise written."),
     ] = None,
+    na_values: NaValues = None,
+    sep: Separator = None,
 ) -> None:
     """Cut columns of measurements into bins, so that a model can be learned."""
-    from cslearn.data import Discretizer
+    from cslearn.data import DEFAULT_NA_VALUES, Discretizer
     from cslearn.data import discretize as cut
 
+    markers = na_values or DEFAULT_NA_VALUES
     if cuts is not None and cuts.exists():
         if bins is not None or method is not None or column:
             raise InputError(f"the cut points are read from {cuts}: leave --bins, --method and --column out")
         discretizer = Discretizer.from_dict(_read(cuts))
-        frame = discretizer.transform(data)
+        frame = discretizer.transform(data, na_values=markers, sep=sep)
     else:
-        frame, discretizer = cut(data, columns=column or None, bins=bins or 2, method=(method or Method.quantile).value)
+        frame, discretizer = cut(
+            data,
+            columns=column or None,
+            bins=bins or 2,
+            method=(method or Method.quantile).value,
+            na_values=markers,
+            sep=sep,
+        )
         if cuts is not None:
             atomic_write(cuts, json.dumps(discretizer.to_dict(), indent=2) + "\n")
     text = frame.to_csv(index=False)
@@ -75,7 +83,8 @@ def discretize(
     for name in discretizer.cuts:
         counts = frame[name].value_counts(sort=False)
         print(f"{name}: " + ", ".join(f"{label} ({count:,} rows)" for label, count in counts.items()))
-    print(f"Table written to {output}." if discretizer.cuts else f"Nothing to cut; table written to {output}.")
+    nothing = "Nothing to cut: no column has numbers with fractions, or more than 20 different whole numbers. "
+    print(f"{'' if discretizer.cuts else nothing}Table written to {output}.")
 
 
 def _read(path: Path) -> Any:

@@ -39,7 +39,7 @@ def read_for_model(
         from cslearn.data.incomplete import has_no_gaps
 
         reading = {name: options[name] for name in ("sep", "na_values") if name in options}
-        whole = has_no_gaps(data, tree.variables, **reading)
+        whole = has_no_gaps(data, tree.states, **reading)
         if not whole.all():
             table = tree.encode(data, missing="drop", **options)
             why = "" if missing == "drop" else f"; the model was learned with --missing {learned}"

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cslearn.data._columns import Column
-from cslearn.data._labels import State, is_numeric
+from cslearn.data._labels import State, is_numeric, listing, not_numbers
 from cslearn.errors import InputError
 
 __all__ = ["check_categorical", "check_finite"]
@@ -40,6 +40,8 @@ def check_categorical(name: str, labels: Sequence[State], present: int, max_stat
     2. all of 10 or more cells different: an identifier (or a measurement in whole numbers);
     3. k > max_states: numbers are a measurement; other values an identifier if k is at least 0.9 m, and
        otherwise simply too many.
+
+    Of more than 20 labels a tenth may be no numbers: where the others break a rule, these are named.
     """
     distinct = len(labels)
     unique = present >= _IDENTIFIER_ROWS and distinct == present
@@ -51,6 +53,16 @@ def check_categorical(name: str, labels: Sequence[State], present: int, max_stat
             "cslearn.data.discretize, or leave it out (leave_out=). If each number is a state of its own, "
             "say so by states= or by a pandas Categorical."
         )
+    stray = not_numbers(labels)
+    if stray:
+        numbers = [float(label) for label in labels if is_numeric(label)]
+        if unique or distinct > max_states or not all(number.is_integer() for number in numbers):
+            raise InputError(
+                f"Column {name!r} has {distinct:,} different values, all of them numbers but for {listing(stray)}. If "
+                f"{'that cell is' if len(stray) == 1 else 'those cells are'} missing, say so by na_values=, or correct "
+                "them in the file. Then cut the column into bins with cslearn.data.discretize, or leave it out "
+                "(leave_out=)."
+            )
     if unique or (distinct > max_states and not numeric and distinct >= _NEARLY_UNIQUE * present):
         measurement = " If it is a measurement, cut it into bins with cslearn.data.discretize." if numeric else ""
         raise InputError(

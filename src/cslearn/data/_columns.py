@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,17 +26,19 @@ _PLAIN_KINDS = frozenset({"string", "integer", "floating", "boolean"})
 class Column:
     """One column: ``labels[codes[row]]`` is the cell, and the code -1 is a missing cell.
 
-    ``fixed`` says that the labels are categories: their order and those not observed are kept.
+    ``fixed`` says that the labels are categories: their order and those not observed are kept. ``markers`` are the
+    texts of missing cells in a text file.
     """
 
     name: str
     codes: NDArray[np.int32]
     labels: tuple[State, ...]
     fixed: bool = False
+    markers: tuple[str, ...] = ()
 
     def take(self, rows: NDArray[np.intp]) -> Column:
         """Give the column of some of the rows."""
-        return Column(self.name, self.codes[rows], self.labels, self.fixed)
+        return replace(self, codes=self.codes[rows])
 
 
 @dataclass(frozen=True)

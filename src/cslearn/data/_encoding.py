@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from cslearn.data._checks import check_categorical, check_finite
 from cslearn.data._columns import Column
 from cslearn.data._labels import State, StateIndex, listing, natural_order, to_label
+from cslearn.data._markers import written_as
 from cslearn.errors import InputError
 
 __all__ = ["MISSING_STATE", "complete_rows", "encode", "encode_given", "given_states", "refuse_missing"]
@@ -41,7 +42,8 @@ def given_states(states: Mapping[str, Sequence[Any]] | None) -> dict[str, tuple[
 def refuse_missing(columns: Sequence[Column], n: int, *, text: bool) -> None:
     """Raise an error that counts the missing cells of each column, if there are any."""
     counts = {column.name: int(np.count_nonzero(column.codes < 0)) for column in columns}
-    affected = [f"{name!r} ({count:,} of {n:,})" for name, count in counts.items() if count]
+    marked = {column.name: f", among them {written}" for column in columns if (written := written_as(column))}
+    affected = [f"{name!r} ({count:,} of {n:,}{marked.get(name, '')})" for name, count in counts.items() if count]
     if affected:
         more = f" and {len(affected) - _SHOWN} more" if len(affected) > _SHOWN else ""
         tokens = " Which cells of a file count as missing is set by na_values=." if text else ""

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from cslearn.data._columns import Column
 from cslearn.data._labels import State, is_numeric
+from cslearn.data._markers import DEFAULT_NA_VALUES, warn_of_markers
 from cslearn.data._sources import open_source
 from cslearn.data._text import check_header
-from cslearn.data.reading import DEFAULT_NA_VALUES
 from cslearn.errors import InputError
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["as_frame", "numbers_of", "read_frame"]
 
 
-def read_frame(data: Any) -> pd.DataFrame:
+def read_frame(data: Any, *, na_values: Collection[str] = DEFAULT_NA_VALUES, sep: str | None = None) -> pd.DataFrame:
     """Give a new frame with strings as column names; the columns of a pandas frame are taken as they are."""
     import pandas as pd
 
@@ -29,8 +29,9 @@ def read_frame(data: Any) -> pd.DataFrame:
         frame = data.copy(deep=False)
         frame.columns = pd.Index(check_header([str(name) for name in data.columns], "The data frame"))
         return frame
-    source = open_source(data, na_values=DEFAULT_NA_VALUES)
+    source = open_source(data, na_values=na_values, sep=sep)
     columns = [source.column(j) for j in range(len(source.names))]
+    warn_of_markers(columns, na_values)
     return pd.DataFrame({column.name: _series_of(column, text=source.text) for column in columns})
 
 

@@ -16,6 +16,7 @@ __all__ = [
     "is_numeric",
     "listing",
     "natural_order",
+    "not_numbers",
     "state_key",
     "to_label",
     "whole_numbers",
@@ -28,6 +29,9 @@ _NUMBER = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
 _CUT = _NUMBER.pattern
 _BIN = re.compile(rf"<(?P<below>{_CUT})|\[(?P<low>{_CUT}), (?P<high>{_CUT})\)|>=(?P<above>{_CUT})")
 _WHOLE = re.compile(r"(-?[0-9]+)\.0+")
+# A column with more distinct values than this, of which no larger share is text, is one of numbers with stray cells.
+_MANY = 20
+_FEW = 0.1
 # Above this a float no longer tells neighbouring whole numbers apart.
 _EXACT_FLOAT = 2.0**53
 
@@ -60,6 +64,12 @@ def is_number(label: State) -> bool:
 def is_numeric(label: State) -> bool:
     """Say whether a label is a number or a text that reads as one."""
     return is_number(label) or (isinstance(label, str) and _NUMBER.fullmatch(label) is not None)
+
+
+def not_numbers(labels: Sequence[State]) -> list[State]:
+    """Give the labels that are no numbers, if they are few beside many that are; otherwise none."""
+    odd = [label for label in labels if not is_numeric(label)]
+    return odd if len(labels) > _MANY and len(odd) <= _FEW * len(labels) else []
 
 
 def whole_numbers(labels: Sequence[State]) -> list[State]:

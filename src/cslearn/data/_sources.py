@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cslearn.data._columns import Column, Source, column_of_cells, column_of_series, make_column
+from cslearn.data._labels import State
 from cslearn.data._text import check_file, check_header, read_text, separator_of
 from cslearn.data.table import Table
 from cslearn.errors import FileError, InputError, MissingExtraError
@@ -26,12 +27,17 @@ def open_source(
     array_names: Sequence[str] | None = None,
     sep: str | None = None,
     na_values: Collection[str] = (),
+    states: Mapping[str, Collection[State]] | None = None,
 ) -> Source:
-    """Open data of any accepted kind; ``array_names`` name the columns of an array that has no names."""
+    """Open data of any accepted kind.
+
+    ``array_names`` name the columns of an array that has no names; ``states``, where they are known, tell cells of a
+    text file that look like missing ones from states.
+    """
     if isinstance(source, Table):
         return _open_table(source)
     if isinstance(source, str | os.PathLike):
-        return _open_path(Path(source), sep, na_values)
+        return _open_path(Path(source), sep, na_values, states or {})
     if isinstance(source, np.ndarray):
         return _open_array(source, array_names)
     if isinstance(source, Mapping):
@@ -69,11 +75,13 @@ def _open_table(table: Table) -> Source:
     return Source(table.variables, table.n, column, weights=table.weights)
 
 
-def _open_path(path: Path, sep: str | None, na_values: Collection[str]) -> Source:
+def _open_path(
+    path: Path, sep: str | None, na_values: Collection[str], states: Mapping[str, Collection[State]]
+) -> Source:
     if path.name.lower().endswith(".parquet"):
         return _open_frame(_read_parquet(path))
     if separator_of(path) is not None:
-        return read_text(path, sep, na_values)
+        return read_text(path, sep, na_values, states)
     check_file(path)
     raise FileError(f"{path}: unknown extension. The known ones are {', '.join(EXTENSIONS)}.")
 

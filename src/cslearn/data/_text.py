@@ -8,7 +8,7 @@ import itertools
 import re
 import zlib
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from cslearn.data._columns import Column, Source
 from cslearn.data._labels import State
+from cslearn.data._markers import markers_of
 from cslearn.errors import FileError, InputError
 
 __all__ = ["check_file", "check_header", "encode_rows", "read_rows", "read_text", "separator_of"]
@@ -101,8 +102,13 @@ def encode_rows(rows: Iterator[list[str]], width: int) -> list[tuple[NDArray[np.
     return [(np.concatenate(parts), list(cells)) for parts, cells in zip(codes, seen, strict=True)]
 
 
-def read_text(path: Path, sep: str | None, na_values: Collection[str]) -> Source:
-    """Read a text file with a header; cells stay text unless a whole column holds plain integers."""
+def read_text(
+    path: Path, sep: str | None, na_values: Collection[str], states: Mapping[str, Collection[State]]
+) -> Source:
+    """Read a text file with a header; cells stay text unless a whole column holds plain integers.
+
+    `states` are those that are given for some columns.
+    """
     check_file(path)
     if sep is not None and (not isinstance(sep, str) or len(sep) != 1 or sep in '"\r\n'):
         raise InputError(f"sep must be a single character other than a quote or a line end, not {sep!r}.")
@@ -118,20 +124,21 @@ def read_text(path: Path, sep: str | None, na_values: Collection[str]) -> Source
                 )
     names = check_header(header, str(path))
     encoded = encode_rows(rows, len(names))
-    tokens = frozenset(na_values)
 
     def column(j: int) -> Column:
-        return _column_of_text(names[j], *encoded[j], tokens)
+        codes, cells = encoded[j]
+        markers = markers_of(cells, na_values, [str(state) for state in states.get(names[j], ())])
+        return _column_of_text(names[j], codes, cells, markers)
 
     return Source(names, len(encoded[0][0]), column, text=True)
 
 
-def _column_of_text(name: str, codes: NDArray[np.int32], cells: list[str], tokens: frozenset[str]) -> Column:
-    kept = [cell not in tokens for cell in cells]
+def _column_of_text(name: str, codes: NDArray[np.int32], cells: list[str], markers: set[str]) -> Column:
+    kept = [cell not in markers for cell in cells]
     if not all(kept):
         codes = np.where(kept, np.cumsum(kept) - 1, -1).astype(np.int32)[codes]
         cells = [cell for cell, keep in zip(cells, kept, strict=True) if keep]
     labels: tuple[State, ...] = tuple(cells)
     if all(_CANONICAL_INTEGER.fullmatch(cell) and -(2**63) <= int(cell) < 2**63 for cell in cells):
         labels = tuple(int(cell) for cell in cells)
-    return Column(name, codes, labels)
+    return Column(name, codes, labels, markers=tuple(sorted(markers)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cslearn.data._frames import numbers_of, read_frame
-from cslearn.data._labels import listing
+from cslearn.data._labels import listing, not_numbers
+from cslearn.data._markers import DEFAULT_NA_VALUES
 from cslearn.errors import DataWarning, InputError
 
 if TYPE_CHECKING:
@@ -49,13 +50,17 @@ class Discretizer:
         """Check the cuts and keep a copy of them."""
         object.__setattr__(self, "cuts", {str(name): _check_cuts(name, cuts) for name, cuts in self.cuts.items()})
 
-    def transform(self, data: Any) -> pd.DataFrame:
+    def transform(
+        self, data: Any, *, na_values: Collection[str] = DEFAULT_NA_VALUES, sep: str | None = None
+    ) -> pd.DataFrame:
         """Put the numbers into their bins.
 
         Parameters
         ----------
         data : DataFrame, path, or anything that :func:`as_table` reads
             It must have all columns of ``cuts``, and they must be numeric.
+        na_values, sep
+            As for :func:`as_table`.
 
         Returns
         -------
@@ -71,7 +76,7 @@ class Discretizer:
         """
         import pandas as pd
 
-        frame = read_frame(data)
+        frame = read_frame(data, na_values=na_values, sep=sep)
         _check_columns(self.cuts, frame)
         for name, cuts in self.cuts.items():
             values = numbers_of(frame[name])
@@ -125,6 +130,8 @@ def discretize(
     columns: Sequence[str] | None = None,
     bins: int | Mapping[str, int] = 2,
     method: Literal["quantile", "uniform", "kmeans"] = "quantile",
+    na_values: Collection[str] = DEFAULT_NA_VALUES,
+    sep: str | None = None,
 ) -> tuple[pd.DataFrame, Discretizer]:
     """Cut numeric columns into bins.
 
@@ -134,12 +141,14 @@ def discretize(
         In text files a column counts as numeric if all its cells, apart from missing ones, are numbers.
     columns : sequence of str, optional
         The columns to cut. By default those with numbers that are not whole, and those with more than 20
-        different whole numbers.
+        different whole numbers, unless each row has another one, as in an identifier.
     bins : int or mapping from str to int, default 2
         The number of bins, of all columns or of each; columns that a mapping leaves out get 2.
     method : {"quantile", "uniform", "kmeans"}, default "quantile"
         Bins of equal frequency (2 bins are cut at the median), of equal width, or around the means of
         clusters (:class:`sklearn.preprocessing.KBinsDiscretizer`, started from bins of equal width).
+    na_values, sep
+        As for :func:`as_table`.
 
     Returns
     -------
@@ -152,7 +161,8 @@ def discretize(
     -----
     DataWarning
         If a column has fewer bins than asked for, because of ties; or if a column is constant, and for that
-        reason left as it is.
+        reason left as it is; or if a column is not cut because a few of its cells are no
+        numbers, or because it looks like an identifier.
 
     Raises
     ------
@@ -173,7 +183,7 @@ def discretize(
         raise InputError(f'method must be "quantile", "uniform" or "kmeans", not {method!r}.')
     if isinstance(columns, str):
         raise InputError(f"columns must be a sequence of names, not a single string: pass [{columns!r}].")
-    frame = read_frame(data)
+    frame = read_frame(data, na_values=na_values, sep=sep)
     chosen = _measurements(frame) if columns is None else [str(name) for name in columns]
     _check_columns(chosen, frame)
     asked = _check_bins(bins, chosen, frame)
@@ -245,16 +255,47 @@ def _measurements(frame: pd.DataFrame) -> list[str]:
     """Give the columns that are cut unless the user names some."""
     import pandas as pd
 
-    names = []
+    names, identifiers = [], []
     for name in frame.columns:
         series = frame[name]
+        _warn_of_stray_cells(series)
         if not pd.api.types.is_numeric_dtype(series.dtype) or pd.api.types.is_bool_dtype(series.dtype):
             continue
         values = numbers_of(series)
         values = values[~np.isnan(values)]
-        if (values != np.round(values)).any() or len(np.unique(values)) > _FEW_VALUES:
+        whole, distinct = bool((values == np.round(values)).all()), len(np.unique(values))
+        if whole and _FEW_VALUES < distinct == len(values):
+            identifiers.append(name)
+        elif not whole or distinct > _FEW_VALUES:
             names.append(name)
+    if identifiers:
+        one = len(identifiers) == 1
+        warnings.warn(
+            f"{'Column' if one else 'Columns'} {listing(identifiers)} {'has' if one else 'have'} another whole number "
+            f"in each row, as an identifier has, and {'is' if one else 'are'} not cut. Name "
+            f"{'it' if one else 'them'} in columns= if {'it is a measurement' if one else 'they are measurements'}.",
+            DataWarning,
+            stacklevel=3,
+        )
     return names
+
+
+def _warn_of_stray_cells(series: pd.Series[Any]) -> None:
+    """Name the cells that keep a column from being numeric, if they are few."""
+    import pandas as pd
+
+    if pd.api.types.is_numeric_dtype(series.dtype) or isinstance(series.dtype, pd.CategoricalDtype):
+        return
+    labels = [label for label in series.dropna().unique() if isinstance(label, str | int | float)]
+    stray = not_numbers(labels)
+    if stray:
+        warnings.warn(
+            f"Column {series.name!r} is not cut: it has {len(labels):,} different values, all of them numbers but for "
+            f"{listing(stray)}. If {'that cell is' if len(stray) == 1 else 'those cells are'} missing, say so by "
+            "na_values=.",
+            DataWarning,
+            stacklevel=4,
+        )
 
 
 def _finite_numbers(frame: pd.DataFrame, name: str) -> NDArray[np.float64]:

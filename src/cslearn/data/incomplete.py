@@ -62,7 +62,8 @@ def incomplete_codes(
            [-1, -1]], dtype=int32)
     """
     names = list(states)
-    data = open_source(source, array_names=_array_names(source, names, leave_out), sep=sep, na_values=na_values)
+    named = _array_names(source, names, leave_out)
+    data = open_source(source, array_names=named, sep=sep, na_values=na_values, states=states)
     present = [name for name in names if name in data.names and name not in leave_out]
     if not present and len(names) > len(leave_out):
         raise InputError(
@@ -98,18 +99,19 @@ def incomplete_codes(
 
 def has_no_gaps(
     source: Any,
-    variables: Collection[str],
+    states: Mapping[str, Sequence[Any]],
     *,
     na_values: Collection[str] = DEFAULT_NA_VALUES,
     sep: str | None = None,
 ) -> NDArray[np.bool_]:
-    """Tell which rows have no missing cell in the columns of `variables`, as far as the data have these.
+    """Tell which rows have no missing cell in the columns of some variables, as far as the data have these.
 
     Parameters
     ----------
     source : DataFrame, list, dict, Table, str or path
         As for :func:`as_table`.
-    variables : collection of str
+    states : mapping of str to sequence of states
+        The variables and their states.
     na_values, sep
         As for :func:`as_table`.
 
@@ -120,13 +122,13 @@ def has_no_gaps(
     Examples
     --------
     >>> from cslearn.data.incomplete import has_no_gaps
-    >>> has_no_gaps({"a": [1, None, 2], "b": [None, "x", "y"]}, ["a"]).tolist()
+    >>> has_no_gaps({"a": [1, None, 2], "b": [None, "x", "y"]}, {"a": [1, 2]}).tolist()
     [True, False, True]
     """
-    data = open_source(source, array_names=None, sep=sep, na_values=na_values)
+    data = open_source(source, array_names=None, sep=sep, na_values=na_values, states=states)
     complete = np.ones(data.n, dtype=np.bool_)
     for j, name in enumerate(data.names):
-        if name in variables:
+        if name in states:
             complete &= data.column(j).codes >= 0
     return complete
 

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from cslearn.data._columns import Source
 from cslearn.data._encoding import complete_rows, encode, encode_given, given_states, refuse_missing
 from cslearn.data._labels import State, listing, state_key
+from cslearn.data._markers import DEFAULT_NA_VALUES, warn_of_markers
 from cslearn.data._sources import open_source
 from cslearn.data._weights import check_weights, weights_of_column
 from cslearn.data.benchpress import read_benchpress
@@ -20,9 +21,6 @@ from cslearn.data.table import Table
 from cslearn.errors import DataWarning, InputError
 
 __all__ = ["DEFAULT_NA_VALUES", "as_table"]
-
-DEFAULT_NA_VALUES = ("", "?", "NA", "N/A", "NaN", "nan", "null", "NULL")
-"""Cells of a text file that count as missing."""
 
 
 def as_table(
@@ -68,7 +66,9 @@ def as_table(
         column that holds the label ``"missing"`` besides missing cells is an error. If ``states`` is given
         for the column it must contain ``"missing"``.
     na_values : collection of str
-        The cells that count as missing. Only for text files.
+        The cells that count as missing. Only for text files. By default (``DEFAULT_NA_VALUES``) they are the empty
+        cell, ``?``, ``NA``, ``NaN``, ``n/a``, ``null`` and the like; among numbers a dash, a dot, ``None`` and some
+        more are too. What is in ``states`` is a state.
     sep : str, optional
         The separator of a text file; by default the comma, or the tab for .tsv and .tab.
     max_states : int, default 64
@@ -83,13 +83,15 @@ def as_table(
     Table
         States are in their natural order: numbers ascending, False before True, texts that all read as
         numbers in the order of the numbers, bins as :func:`discretize` writes them (``<1``, ``[1, 2)``, ``>=2``)
-        by their cuts, and other texts by character; categories in their own order, with those that do not occur. Whole numbers are int labels, also if they are stored as floats. In text
-        files a column of plain integers gives int labels, anything else stays text.
+        by their cuts, and other texts by character; categories in their own order, with those that do not occur.
+        Whole numbers are int labels, also if they are stored as floats. In text files a column of plain integers gives
+        int labels, anything else stays text.
 
     Warns
     -----
     DataWarning
-        If a column has a single state. It stays in the table, and is never used as a context.
+        If a column has a single state. It stays in the table, and is never used as a context. If cells of a text file
+        were taken for missing ones that are not empty, ``?``, ``NA`` or ``NaN``.
 
     Raises
     ------
@@ -116,7 +118,7 @@ def as_table(
     if table_format is not None:
         source = _read_format(source, table_format)
     tokens = [na_values] if isinstance(na_values, str) else na_values
-    data = open_source(source, array_names=wanted, sep=sep, na_values=tokens)
+    data = open_source(source, array_names=wanted, sep=sep, na_values=tokens, states=given)
     weight_name = sample_weight if isinstance(sample_weight, str) else None
     names = _choose(data, wanted, weight_name, [leave_out] if isinstance(leave_out, str) else leave_out)
     if wanted is None:
@@ -131,7 +133,9 @@ def as_table(
     rows = np.arange(data.n)
     if missing == "error":
         refuse_missing(columns, data.n, text=data.text)
-    elif missing == "drop":
+    else:
+        warn_of_markers(columns, tokens)
+    if missing == "drop":
         rows = complete_rows(columns, data.n)
         columns = [column.take(rows) for column in columns]
         weights = None if weights is None else weights[rows]

@@ -52,6 +52,11 @@ def learner():
     return CStreeLearner(n_iter=1000, random_state=0).fit(data)
 
 
+@pytest.fixture(scope="module")
+def exact_learner():
+    return CStreeLearner(search="exact", random_state=0).fit(chickenpox_model().sample(2000, random_state=1))
+
+
 # ---------------------------------------------------------------- the content
 def test_the_document_has_the_stages_probabilities_and_counts():
     tree = chickenpox_model()
@@ -107,10 +112,21 @@ def test_a_learner_gives_its_posterior_and_seconds(learner):
     assert "seconds" not in document_of(report_html(learner.cstree_))["learning"]
 
 
-def test_a_model_file_keeps_what_the_report_says_of_the_orders(learner, tmp_path):
-    learner.cstree_.save(tmp_path / "m.json")
-    loaded = document_of(report_html(CStree.load(tmp_path / "m.json")))
-    assert loaded["orders"] == document_of(report_html(learner))["orders"]
+def test_a_model_file_keeps_what_the_report_says_of_the_orders(learner, exact_learner, tmp_path):
+    for fitted, exact in ((learner, False), (exact_learner, True)):
+        fitted.cstree_.save(tmp_path / "m.json")
+        loaded = document_of(report_html(CStree.load(tmp_path / "m.json")))
+        assert loaded["orders"] == document_of(report_html(fitted))["orders"]
+        assert loaded["orders"]["exact"] is exact
+
+
+def test_rows_with_gaps_do_not_count_if_the_model_was_learned_without_them():
+    data = chickenpox_model().sample(300, random_state=1).astype(object)
+    data.iloc[[3, 5], 0] = None
+    fitted = CStreeLearner(missing="drop", random_state=0).fit(data)
+    assert document_of(report_html(fitted, data))["rows"] == 298
+    with pytest.raises(InputError, match="2 of 300"):
+        report_html(chickenpox_model(), data)
 
 
 def test_the_page_fetches_nothing_and_allows_one_script_and_one_style():
@@ -492,15 +508,42 @@ def test_all_tables_and_the_graph_are_printed(open_report, learner):
     assert page.is_visible("#ldag")
 
 
-def test_the_orders_are_drawn(open_report, learner):
+def facts_of(page):
+    terms, values = (page.locator(f"#learning-content {kind}").all_inner_texts() for kind in ("dt", "dd"))
+    return dict(zip(terms, values, strict=True))
+
+
+def test_the_orders_of_chains_are_drawn(open_report, learner):
     page = open_report(learner)
-    assert page.locator(".chain").count() == len(learner.posterior_.chains)
+    assert "Orders were drawn from their posterior distribution in 4 chains." in page.inner_text("#orders-content")
+    assert page.locator(".chain").count() == len(learner.posterior_.chains) == 4
     page.focus(".heat")
     page.keyboard.press("ArrowRight")
     first, third = (learner.order_[i] for i in (0, 2))
     share = 100 * round(learner.posterior_.precedence().loc[first, third], 3)
     assert page.inner_text(".readout") == f"{first} comes before {third} in {share:.1f} % of the draws"
-    assert "Equivalent sample size\n5" in page.inner_text("#learning-content").replace("\n\n", "\n")
+    assert facts_of(page)["Search over orders"] == "chains"
+
+
+def test_after_an_exact_search_nothing_is_said_of_chains(open_report, exact_learner):
+    page = open_report(exact_learner)
+    assert "All orders were searched, so that what follows is exact." in page.inner_text("#orders-content")
+    assert "chain" not in page.inner_text("#orders-content").lower()
+    assert page.locator(".chain").count() == 0
+    page.focus(".heat")
+    page.keyboard.press("ArrowRight")
+    first, third = (exact_learner.order_[i] for i in (0, 2))
+    share = round(exact_learner.posterior_.precedence().loc[first, third], 3)
+    assert page.inner_text(".readout") == f"{first} comes before {third} with probability {share:.3f}"
+
+
+def test_every_setting_has_a_name_that_can_be_read(open_report, exact_learner):
+    facts = facts_of(open_report(exact_learner))
+    assert facts["Equivalent sample size"] == "5"
+    assert facts["Order of the model"] == "the best one found"
+    assert facts["Search over orders"] == "all orders"
+    assert facts["Missing values"] == "none"
+    assert all(term[0].isupper() for term in facts)
 
 
 def test_no_names_overlap_or_leave_their_boxes(open_report):

@@ -679,7 +679,7 @@
     return el("figure", null, el("figcaption", null, "The log order score after each move, for each chain"), chart);
   }
 
-  function heatMap(matrix) {
+  function heatMap(matrix, exact) {
     const p = order.length;
     const named = p <= 40;
     const longest = Math.max(...variables.map((variable) => Array.from(variable.name).length));
@@ -688,7 +688,7 @@
     const extent = side + cell * p + 2;
     const chart = svg("svg", {
       class: "chart heat", viewBox: `0 0 ${extent} ${extent}`, tabindex: "0", role: "img",
-      "aria-label": "Shares of the draws in which the variable of the row comes before that of the column; read cell by cell with the arrow keys",
+      "aria-label": `${exact ? "Probabilities that" : "Shares of the draws in which"} the variable of the row comes before that of the column; read cell by cell with the arrow keys`,
     });
     chart.style.maxWidth = `${Math.max(extent, 200)}px`;
     const levels = new Map();
@@ -721,7 +721,7 @@
       cursor.setAttribute("y", side + row * cell);
       cursor.setAttribute("visibility", "visible");
       readout.textContent = row === column ? `${name(order[row])} itself`
-        : `${name(order[row])} comes before ${name(order[column])} in ${number(100 * matrix[order[row]][order[column]], 1)} % of the draws`;
+        : `${name(order[row])} comes before ${name(order[column])} ${exact ? `with probability ${number(matrix[order[row]][order[column]], 3)}` : `in ${number(100 * matrix[order[row]][order[column]], 1)} % of the draws`}`;
     };
     chart.addEventListener("pointermove", (event) => {
       const point = new DOMPoint(event.clientX, event.clientY).matrixTransform(chart.getScreenCTM().inverse());
@@ -751,6 +751,20 @@
     return `${reason}${numbers ? ` (of the score and of what comes before what, ${numbers})` : ""}${verdict.note ? `; ${verdict.note}` : ""}.`;
   }
 
+  function chainTable(chains) {
+    const row = (title, cells) => el("tr", null, el("th", { scope: "row" }, title), cells.map((text) => el("td", { class: "number" }, text)));
+    const score = (value) => (value === null ? "–" : number(value, 2));
+    return el("div", { class: "scroll" }, el("table", { class: "data fitted" },
+      el("thead", null, el("tr", null, el("td"), chains.map((_, c) => el("th", { scope: "col", class: "number" },
+        el("span", { class: `swatch chain-${c % 4}`, "aria-hidden": "true" }), `Chain ${c + 1}`)))),
+      el("tbody", null,
+        row("Moves", chains.map((chain) => count(chain.moves))),
+        row("Moves that changed the order", chains.map((chain) => `${number((100 * chain.changed) / Math.max(chain.moves, 1), 0)} %`)),
+        row("Draws kept", chains.map((chain) => count(chain.draws))),
+        row("Log score at the start", chains.map((chain) => score(chain.start))),
+        row("Best log score", chains.map((chain) => score(chain.best))))));
+  }
+
   function buildOrders() {
     const target = byId("orders-content");
     target.append(el("p", { class: "lead" }, "The model follows one order of the variables, in which each comes after those it depends on:"),
@@ -759,22 +773,13 @@
       target.append(el("p", { class: "note" }, "The file of this model keeps no draws from the order posterior, so nothing can be said of other orders."));
       return;
     }
-    const { chains, verdict, precedence } = report.orders;
-    target.append(el("p", null, "Orders were drawn from their posterior distribution in several chains. ", verdictText(verdict)));
-    const row = (title, cells) => el("tr", null, el("th", { scope: "row" }, title), cells.map((text) => el("td", { class: "number" }, text)));
-    const score = (value) => (value === null ? "–" : number(value, 2));
-    target.append(el("div", { class: "scroll" }, el("table", { class: "data fitted" },
-      el("thead", null, el("tr", null, el("td"), chains.map((_, c) => el("th", { scope: "col", class: "number" },
-        el("span", { class: `swatch chain-${c % 4}`, "aria-hidden": "true" }), `Chain ${c + 1}`)))),
-      el("tbody", null,
-        row("Moves", chains.map((chain) => count(chain.moves))),
-        row("Moves that changed the order", chains.map((chain) => `${number((100 * chain.changed) / Math.max(chain.moves, 1), 0)} %`)),
-        row("Draws kept", chains.map((chain) => count(chain.draws))),
-        row("Log score at the start", chains.map((chain) => score(chain.start))),
-        row("Best log score", chains.map((chain) => score(chain.best)))))));
+    const { chains, exact, verdict, precedence } = report.orders;
+    target.append(el("p", null, exact ? "All orders were searched, so that what follows is exact."
+      : ["Orders were drawn from their posterior distribution in ", chains.length === 1 ? "one chain" : plural(chains.length, "chain"), ". ", verdictText(verdict)]));
+    if (!exact) target.append(chainTable(chains));
     const charts = el("div", { class: "charts" });
-    if (chains.some((chain) => chain.trace.log_scores.some((value) => value !== null))) charts.append(traceChart(chains));
-    if (precedence && order.length > 1) charts.append(heatMap(precedence));
+    if (!exact && chains.some((chain) => chain.trace.log_scores.some((value) => value !== null))) charts.append(traceChart(chains));
+    if (precedence && order.length > 1) charts.append(heatMap(precedence, exact));
     target.append(charts);
   }
 
@@ -808,10 +813,27 @@
 
   // ---------------------------------------------------------------- how it was learned, how to cite
   const SETTINGS = {
-    beta: "Context bound", candidates: "Candidates", alpha: "Most candidates of a variable", level: "Level of the tests",
-    prior: "Prior over stagings", ess: "Equivalent sample size", parameters: "Parameters", search: "Search over orders",
+    beta: "Context bound", stagings: "Stagings beyond two context variables", candidates: "Candidates", alpha: "Most candidates of a variable", level: "Level of the tests",
+    prior: "Prior over stagings", ess: "Equivalent sample size", estimate: "Order of the model", parameters: "Parameters",
+    search: "Search over orders",
     knowledge: "Background knowledge", missing: "Missing values", seed: "Seed",
   };
+
+  // What the values of settings mean, where the word alone does not say it.
+  const VALUES = {
+    stagings: { tree: "those that a decision tree draws", all: "all" },
+    estimate: { best: "the best one found", central: "one in the middle of the drawn ones" },
+    parameters: { averaged: "posterior means over all stagings", mean: "posterior means", map: "posterior modes", mle: "relative frequencies" },
+    search: { exact: "all orders", mcmc: "chains" },
+    missing: { error: "none", drop: "rows with any were left out", state: "a state of their own", em: "expectation-maximisation" },
+  };
+
+  function settingText(key, value) {
+    if (key === "knowledge") return knowledgeText(value);
+    if (key === "search" && value === "auto" && report.orders) return VALUES.search[report.orders.exact ? "exact" : "mcmc"];
+    if (typeof value === "object") return JSON.stringify(value);
+    return (Object.hasOwn(VALUES, key) && Object.hasOwn(VALUES[key], value)) ? VALUES[key][value] : value;
+  }
 
   function knowledgeText(known) {
     const pairs = (list) => list.map(([a, b]) => `${a} → ${b}`).join(", ");
@@ -837,7 +859,7 @@
     if (learning.interrupted) add("Interrupted", "yes: this is the best model found until then");
     for (const [key, value] of Object.entries(learning.settings || {})) {
       if (value === null || value === undefined) continue;
-      add(SETTINGS[key] || key, key === "knowledge" ? knowledgeText(value) : typeof value === "object" ? JSON.stringify(value) : value);
+      add(Object.hasOwn(SETTINGS, key) ? SETTINGS[key] : key, settingText(key, value));
     }
     if (learning.betas) {
       add("Context bounds beyond two", Object.entries(learning.betas).map(([variable, bound]) => `${variable} ${bound}`).join(", "));

@@ -13,6 +13,8 @@ __all__ = ["boxed", "context_lines", "keys", "name_lines", "one_line"]
 
 NAME_WIDTH = 22  # characters in a line of a name
 NAME_LINES = 4
+# Small l, capital I and one look alike, and capital O and zero.
+KEY_LETTERS = "".join(letter for letter in ascii_letters if letter not in "lIO")
 
 
 def one_line(text: Any) -> str:
@@ -134,15 +136,15 @@ def legend_lines(lines: Iterable[str], width: int) -> list[str]:
 
 
 def keys() -> Iterator[str]:
-    """Yield the keys of a legend: a, ..., z, A, ..., Z, aa, ab, ...
+    """Yield the keys of a legend: a, ..., z, A, ..., Z, aa, ab, ..., without letters that look like others.
 
     Examples
     --------
     >>> from itertools import islice
     >>> from cslearn.plots._words import keys
-    >>> list(islice(keys(), 53))[-3:]
-    ['Y', 'Z', 'aa']
+    >>> list(islice(keys(), 12))[-3:], list(islice(keys(), 50))[-3:]
+    (['j', 'k', 'm'], ['Y', 'Z', 'aa'])
     """
     for length in count(1):
-        for letters in product(ascii_letters, repeat=length):
+        for letters in product(KEY_LETTERS, repeat=length):
             yield "".join(letters)

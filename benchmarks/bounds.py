@@ -102,7 +102,7 @@ of the network, which has 46 edges. *Edges right, wrong*: of the directed edges 
 {first}
 
 The tree that the averaged prediction is compared with has parameters that are averaged already, over all stagings of
-the best order.
+its order.
 
 Our defaults were chosen partly on rows of ALARM, but not the equivalent sample size: with the 5 that was fixed before,
 the tree with three context variables predicts these rows better from the first 1,000 than with the one that

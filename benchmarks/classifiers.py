@@ -181,10 +181,7 @@ All 8,124 rows of the mushroom data, 70 % of them for training, {options.mushroo
 {SHORT["n_iter"]} moves. Cells are removed from the test rows completely at random; the missing ones are summed out.
 
 {mushrooms(options.mushroom_splits)}"""
-    if options.quick:
-        print(text)
-    else:
-        publish("classifiers", "Classifiers", text)
+    publish("classifiers", "Classifiers", text, quick=options.quick)
 
 
 if __name__ == "__main__":

@@ -395,10 +395,7 @@ def main(arguments: list[str] | None = None) -> None:
             columns.add(case, section.short, kept(label, measured, case, settings, options.jobs))
     parts = [INTRODUCTION, regret_text(columns), noise_text(columns)]
     text = "\n\n".join([*parts, *(section_text(columns, section) for section in sections)])
-    if options.quick:
-        print(text)
-    else:
-        publish("defaults", "Choice of the default prior, equivalent sample size and estimate", text)
+    publish("defaults", "Choice of the default prior, equivalent sample size and estimate", text, quick=options.quick)
 
 
 if __name__ == "__main__":

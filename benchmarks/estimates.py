@@ -86,10 +86,7 @@ def main(arguments: list[str] | None = None) -> None:
         rows.append(row(case, kept(label, measured, case)))
     headers = ["truth", "p", "n", "models", "gap, best", "gap, central", "difference", "wrong edges, best", "central"]
     text = f"{INTRODUCTION}\n\n{table(headers, rows)}"
-    if options.quick:
-        print(text)
-    else:
-        publish("estimates", "The best order or a central one", text)
+    publish("estimates", "The best order or a central one", text, quick=options.quick)
 
 
 if __name__ == "__main__":

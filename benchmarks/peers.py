@@ -231,7 +231,7 @@ def compared(mine, peer):
     """Return their CPU and wall seconds and both ratios, as text."""
     if peer.get("fitted"):
         cpu, wall = sum(peer["cpu"].values()), sum(peer["wall"].values())
-        return [f"{cpu:.1f}", f"{wall:.1f}", f"{cpu / mine['cpu']:,.0f}", f"{wall / mine['wall']:,.0f}"]
+        return [f"{cpu:.1f}", f"{wall:.1f}", f"{cpu / mine['cpu']:,.1f}", f"{wall / mine['wall']:,.1f}"]
     if peer["stopped"]:
         cpu = peer["process"] - peer.get("before", 0.0)
         return [

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.prior_draws import draw_from_prior
-from benchmarks.report import FRESH_SEED, RESULTS, peak_memory_mb, publish, table
+from benchmarks.report import FRESH_SEED, peak_memory_mb, picture, publish, table
 from benchmarks.speed import warm_up
 from cslearn import CStreeLearner, kl_divergence, random_cstree
 from cslearn.datasets import load_sachs
@@ -181,7 +181,7 @@ def bins(chances: np.ndarray, there: np.ndarray) -> list[tuple[float, float, flo
     return found
 
 
-def draw(curves: dict[str, list[tuple[float, float, float, int]]]) -> None:
+def draw(curves: dict[str, list[tuple[float, float, float, int]]], quick: bool) -> str:
     import matplotlib
 
     matplotlib.use("Agg")
@@ -197,8 +197,7 @@ def draw(curves: dict[str, list[tuple[float, float, float, int]]]) -> None:
     axes.legend(frameon=False, loc="upper left")
     axes.spines[["top", "right"]].set_visible(False)
     figure.tight_layout()
-    figure.savefig(os.path.join(RESULTS, "posterior.png"), dpi=110)
-    plt.close(figure)
+    return picture(figure, "posterior", "Share of edges in the true models against their probability", quick=quick)
 
 
 def low_bin(name: str, points: list[tuple[float, float, float, int]]) -> str:
@@ -224,8 +223,6 @@ def main(arguments: list[str] | None = None) -> None:
         "models from the prior": bins(*edges_of_prior_models(sizes.models)),
         "random models, defaults": bins(*edges_of_random_models(sizes.models)),
     }
-    if not options.quick:
-        draw(curves)
     rows = []
     for k, ends in enumerate(zip(*curves.values(), strict=True)):
         cells = [
@@ -260,7 +257,8 @@ def main(arguments: list[str] | None = None) -> None:
         " equally probable, which is not what the default prior assumes. Of the pairs in each tenth: their mean"
         " probability, and the share of directed edges that are in the true model, with two standard errors if the"
         " probabilities were right.\n\n"
-        "![Share of edges in the true models against their probability](posterior.png)\n\n"
+        + draw(curves, options.quick)
+        + "\n\n"
         + table(["probability", *(head for name in curves for head in (f"{name}: mean", "share"))], rows)
         + "\n\n"
         + " ".join(low_bin(name, points) for name, points in curves.items())
@@ -275,10 +273,7 @@ def main(arguments: list[str] | None = None) -> None:
         " oracle, the true structure with parameters estimated from the same rows.\n\n"
         + table(["p", "averaged prediction", "learned tree", "oracle", "averaged / oracle"], against_the_oracle(sizes))
     )
-    if options.quick:
-        print(text)
-    else:
-        publish("posterior", "Posteriors", text)
+    publish("posterior", "Posteriors", text, quick=options.quick)
 
 
 if __name__ == "__main__":

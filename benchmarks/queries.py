@@ -239,10 +239,7 @@ tables is found before anything is summed, and an estimate is made instead. Proc
 an exact answer included. The standard error of a distribution is the largest of its states.
 
 {dense_table()}"""
-    if options.quick:
-        print(text)
-    else:
-        publish("queries", "Queries", text)
+    publish("queries", "Queries", text, quick=options.quick)
 
 
 if __name__ == "__main__":

@@ -42,7 +42,8 @@ def provenance(packages: tuple[str, ...] = ("numpy", "numba")) -> str:
     """Return a line that says on what a table was measured."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     versions = ", ".join(f"{name} {version(name)}" for name in ("cslearn", *packages))
-    return f"Measured on {os.cpu_count()} cores, {memory:.0f} GiB, Python {platform.python_version()}, {versions}."
+    machine = f"{os.cpu_count()} cores, {memory:.0f} GiB, Python {platform.python_version()}"
+    return f"Measured on {machine}, {versions}; load of the last five minutes {os.getloadavg()[1]:.1f}."
 
 
 def timed(function: Callable[[], object], repeat: int = 3) -> float:
@@ -75,10 +76,22 @@ def bold_least(column: list[float], digits: int) -> list[str]:
     return [f"**{text}**" if text == least else text for text in texts]
 
 
-def publish(name: str, title: str, text: str) -> None:
-    """Print a result and write it to the docs."""
+def publish(name: str, title: str, text: str, *, quick: bool = False) -> None:
+    """Print a result and write it to the docs; a quick run, which only shows that all works, is printed alone."""
     page = f"# {title}\n\n<!-- written by `python -m benchmarks.{name}` -->\n\n{text}\n\n{provenance()}\n"
     print(page)
-    os.makedirs(RESULTS, exist_ok=True)
-    with open(os.path.join(RESULTS, f"{name}.md"), "w", encoding="utf-8") as file:
-        file.write(page)
+    if not quick:
+        os.makedirs(RESULTS, exist_ok=True)
+        with open(os.path.join(RESULTS, f"{name}.md"), "w", encoding="utf-8") as file:
+            file.write(page)
+
+
+def picture(figure: Any, name: str, caption: str, *, quick: bool = False) -> str:
+    """Write a figure of matplotlib to the docs and close it; return the Markdown that shows it."""
+    from matplotlib import pyplot
+
+    if not quick:
+        os.makedirs(RESULTS, exist_ok=True)
+        figure.savefig(os.path.join(RESULTS, f"{name}.png"), dpi=120)
+    pyplot.close(figure)
+    return f"![{caption}]({name}.png)"

@@ -5,17 +5,19 @@ Each case has a process of its own, so that its peak memory is its own; the kern
 
 import argparse
 import json
-import os
 import subprocess
 import sys
 from time import process_time
 
 import numpy as np
 
-from benchmarks.report import RESULTS, peak_memory_mb, publish, table
+from benchmarks.report import peak_memory_mb, picture, publish, table
 from cslearn import CStreeLearner, random_cstree
 
 N_ITER = 5000
+SIZES, ROWS = (5, 7, 10, 15, 20, 50, 100, 250, 500), (1000, 10_000)
+# More than two states, with many rows up to so many variables.
+STATES, MOST_WITH_ROWS = (3, 4, 8), 100
 PHASES = ("candidates", "scores", "prior", "orders", "stagings", "parameters")
 
 
@@ -84,12 +86,10 @@ def growth(cases: list[dict[str, object]]) -> str:
     return table(["n", "p", *("moves" if phase == "orders" else phase for phase in phases)], lines)
 
 
-def plot(cases: list[dict[str, object]]) -> str:
-    """Draw seconds against p where all variables are candidates, if there is matplotlib; return the Markdown."""
-    try:
-        import matplotlib
-    except ImportError:
-        return ""
+def plot(cases: list[dict[str, object]], quick: bool) -> str:
+    """Draw seconds against p where all variables are candidates; return the Markdown."""
+    import matplotlib
+
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
@@ -101,24 +101,20 @@ def plot(cases: list[dict[str, object]]) -> str:
     axes.set(xlabel="variables", ylabel="seconds", title=f"{N_ITER:,} moves, binary, all variables as candidates")
     axes.legend(fontsize=8)
     figure.tight_layout()
-    os.makedirs(RESULTS, exist_ok=True)
-    figure.savefig(os.path.join(RESULTS, "speed.png"), dpi=120)
-    pyplot.close(figure)
-    return "\n\n![Seconds by phase against the number of variables](speed.png)"
+    return picture(figure, "speed", "Seconds by phase against the number of variables", quick=quick)
 
 
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="at most 20 variables")
+    parser.add_argument("--quick", action="store_true", help="few variables, to see that it works; writes no page")
     parser.add_argument("--case", type=int, nargs=3, metavar=("P", "N", "STATES"), help="measure one case only")
     options = parser.parse_args(arguments)
     if options.case:
         print(json.dumps(measure(*options.case)))
         return
-    sizes = [p for p in (5, 7, 10, 15, 20, 50, 100, 250, 500) if not options.quick or p <= 20]
-    cases = [in_process(p, n, 2) for n in (1000, 10_000) for p in sizes]
-    sizes = [20] if options.quick else [20, 50]
-    states = [in_process(p, n, card) for p in sizes for n in (1000, 10_000) for card in (2, 3, 4, 8)]
+    sizes = SIZES[:2] if options.quick else SIZES
+    cases = [in_process(p, n, 2) for n in ROWS for p in sizes]
+    states = [in_process(p, n, d) for d in STATES for n in ROWS for p in sizes if n == ROWS[0] or p <= MOST_WITH_ROWS]
     headers = ["p", "n", "states", "largest set", *PHASES, "wall", "CPU", "moves per second", "MB before", "MB at peak"]
     text = f"""\
 Random CStrees, context bound 2, one chain of {N_ITER:,} moves, `candidates="auto"`. Seconds of wall time,
@@ -136,12 +132,15 @@ own. *largest set*: of the candidates of a variable; p - 1 where all variables a
 
 Slope of log seconds, or of the logarithm of the memory that the fit adds, against log p, over the last points where all
 variables are candidates. Scores of contexts of two variables have exponent 3: there are p candidates for each of p
-targets, and pairs of them. A move has exponent 2: the level of every other variable gains or loses the one that moves,
-in time proportional to its size, and the moved one's own level is built up anew. With a screen it is the sizes of the
-candidate sets that count, as the moves per second for 500 variables show.
+targets, and pairs of them. A move has exponent 2, and somewhat more where the tables leave the caches: the level of
+every other variable gains or loses the one that moves, in time proportional to its size, and the moved one's own level
+is built up anew. With a screen it is the sizes of the candidate sets that count, as the moves per second for 500
+variables show.
 
-{growth(cases)}{plot(cases)}"""
-    publish("speed", "Speed of learning", text)
+{growth(cases)}
+
+{plot(cases, options.quick)}"""
+    publish("speed", "Speed of learning", text, quick=options.quick)
 
 
 if __name__ == "__main__":

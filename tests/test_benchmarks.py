@@ -169,13 +169,13 @@ def test_a_page_is_written_whole_with_where_it_was_measured(results, monkeypatch
     search.main([])
     page = (results / "search.md").read_text(encoding="utf-8")
     assert page.startswith("# Choice of the search settings\n\n<!-- written by `python -m benchmarks.search` -->")
-    assert page.rstrip().splitlines()[-1] == report.provenance()
+    assert page.rstrip().splitlines()[-1].startswith(report.provenance().partition(";")[0])
     assert capsys.readouterr().out.strip() == page.strip()
 
 
 def test_the_best_and_the_central_order_are_compared(results, capsys):
     estimates.main(["--quick"])
-    *_, line = capsys.readouterr().out.strip().splitlines()
+    *_, line = (text for text in capsys.readouterr().out.splitlines() if text.startswith("| "))
     best, central, difference, *edges = (cell.strip() for cell in line.split("|")[5:-1])
     assert float(difference.split()[0]) == pytest.approx(float(central) - float(best), abs=0.0011)
     assert all(0 <= float(wrong) <= 15 for wrong in edges)
@@ -183,7 +183,7 @@ def test_the_best_and_the_central_order_are_compared(results, capsys):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["posterior", "queries"])
+@pytest.mark.parametrize("name", ["posterior", "queries", "speed"])
 def test_longer_benchmarks_run(name, results, capsys):
     if name == "queries":
         pytest.importorskip("pyagrum")

@@ -14,14 +14,15 @@ import pytest
 ROOT = Path(__file__).parent.parent
 
 
-def brute_force():
-    spec = importlib.util.spec_from_file_location("brute_force", ROOT / "docs/brute_force.py")
+def module_of(path):
+    spec = importlib.util.spec_from_file_location(path.stem, path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 
 
-BRUTE = brute_force()
+BRUTE = module_of(ROOT / "docs/brute_force.py")
+NOTEBOOKS = module_of(ROOT / "docs/site/notebook_pages.py")
 MATHEMATICS = BRUTE.PAGE.read_text(encoding="utf-8")
 
 
@@ -78,6 +79,41 @@ def test_figures_of_other_programs_are_measured_ones():
     assert len(figures) > 20
     # After a new measurement docs/peers.md has to follow.
     assert [figure for figure in figures if figure not in re.findall(r"-?\d+\.\d+", measured)] == []
+
+
+# ---------------------------------------------------------------- notebooks as pages
+def notebook(*sources):
+    nbformat = pytest.importorskip("nbformat")
+    cells = [nbformat.v4.new_markdown_cell("# Title"), *map(nbformat.v4.new_code_cell, sources)]
+    return nbformat.writes(nbformat.v4.new_notebook(cells=cells))
+
+
+def test_what_a_cell_shows_is_below_it():
+    data = {"text/html": '<table border="1" class="dataframe"></table>', "text/plain": "a table"}
+    assert '<table class="docutils">' in NOTEBOOKS.markdown_of({"data": data})
+    assert "data:image/svg+xml;base64," in NOTEBOOKS.markdown_of({"data": {"image/svg+xml": "<svg/>"}})
+    assert NOTEBOOKS.markdown_of({"data": {"text/plain": "1"}}) == "```text\n1\n```"
+    assert NOTEBOOKS.markdown_of({"name": "stdout", "text": "one\n"}) == "```text\none\n```"
+    assert NOTEBOOKS.markdown_of({"name": "stderr", "text": "a warning"}) == ""
+
+
+def test_a_notebook_whose_data_are_not_there_says_how_to_run_it(monkeypatch):
+    monkeypatch.delenv("CSLEARN_DATA", raising=False)
+    page = NOTEBOOKS.page_of(notebook("1 + 1"), "alarm")
+    assert page.startswith("# Title\n\nThe notebook") and "To see what its cells show, run it" in page
+    assert page.endswith("```python\n1 + 1\n```")
+
+
+@pytest.mark.slow
+def test_a_notebook_is_run_once(tmp_path, monkeypatch):
+    monkeypatch.setattr(NOTEBOOKS, "KEPT", tmp_path)
+    text = notebook("1 + 1", "print('two')")
+    page = NOTEBOOKS.page_of(text, "chickenpox")
+    assert "```python\n1 + 1\n```\n\n```text\n2\n```" in page and "```text\ntwo\n```" in page
+    monkeypatch.setattr(NOTEBOOKS, "run", lambda text: [[], [{"data": {"text/plain": "3"}}], []])
+    assert NOTEBOOKS.page_of(text, "chickenpox") == page
+    assert "```text\n3\n```" in NOTEBOOKS.page_of(notebook("1 + 2", ""), "chickenpox")
+    assert len(list(tmp_path.iterdir())) == 1
 
 
 # ---------------------------------------------------------------- the site
@@ -157,9 +193,24 @@ def test_every_page_and_public_module_is_in_the_site(site):
         page = (site / notebook.relative_to(ROOT).with_suffix(".html")).read_text(encoding="utf-8")
         assert "CStreeLearner" in page or "CStreeClassifier" in page
         assert "cell_type" not in page
+    assert "The picture that the cell above draws" in (site / "notebooks/chickenpox.html").read_text(encoding="utf-8")
     reference = "".join(path.read_text(encoding="utf-8") for path in (site / "docs/api").glob("*.html"))
     for name in ["cslearn.CStreeLearner", "cslearn.CStree.query", "cslearn.stagings.count", "cslearn.data.as_table"]:
         assert f'id="{name}"' in reference
+
+
+@pytest.mark.slow
+def test_wide_tables_fit_into_a_wide_window(site, browser):
+    page = browser.new_page(viewport={"width": 1600, "height": 1200})
+    for name in ("reproduction/learners", "reproduction/figure2", "reproduction/figure3", "benchmarks/speed"):
+        page.goto((site / f"docs/{name}.html").as_uri())
+        widths = page.eval_on_selector_all("table.docutils", "all => all.map(t => [t.scrollWidth, t.clientWidth])")
+        assert widths
+        assert [(inner, outer) for inner, outer in widths if inner > outer] == []
+    page.add_style_tag(content=".content { width: 46em !important; flex: none !important; }")
+    inner, outer = page.eval_on_selector("table.docutils", "table => [table.scrollWidth, table.clientWidth]")
+    assert inner > outer
+    page.close()
 
 
 @pytest.mark.slow

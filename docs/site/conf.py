@@ -6,7 +6,6 @@ are the same here as in a checkout.
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 import tomllib
@@ -16,6 +15,8 @@ from typing import Any
 ROOT = Path(__file__).parent.parent.parent
 sys.path.insert(0, str(ROOT / "src"))
 sys.path.insert(0, str(Path(__file__).parent))
+
+import notebook_pages  # noqa: E402
 
 project = "cslearn"
 author = "the authors of cslearn"
@@ -76,21 +77,12 @@ def navigation() -> str:
     return "\n" + "\n".join(blocks)
 
 
-def page_of_notebook(text: str, name: str) -> str:
-    """Return the text and code of a notebook as Markdown; notebooks are kept without outputs."""
-    cells = [(cell["cell_type"], "".join(cell["source"])) for cell in json.loads(text)["cells"]]
-    parts = [f"```python\n{source}\n```" if kind == "code" else source for kind, source in cells]
-    how = "to run it, which shows what its cells print, see [the README](../README.md#read-on)"
-    parts.insert(1, f"The notebook {{download}}`{name}.ipynb <{name}.ipynb>`; {how}.")
-    return "\n\n".join(parts)
-
-
 def read_source(app: Any, name: str, source: list[str]) -> None:
     """Add the navigation to the first page, and make notebooks pages."""
     if name == root_doc:
         source[0] += navigation()
     elif name.startswith("notebooks/"):
-        source[0] = page_of_notebook(source[0], name.removeprefix("notebooks/"))
+        source[0] = notebook_pages.page_of(source[0], name.removeprefix("notebooks/"))
 
 
 def skip_member(app: Any, what: str, name: str, *rest: Any) -> bool | None:

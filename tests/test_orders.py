@@ -270,6 +270,17 @@ def test_a_prior_that_costs_more_than_the_kernels_reckon_with_is_refused_where_l
         order_problem(Scores(many, prior=Dear()))
 
 
+def test_chains_start_where_they_are_told():
+    table = random_table([2] * 6, 100, np.random.default_rng(0))
+    problem = order_problem(Scores(table))
+    first = np.array([3, 1, 5, 0, 2, 4])
+    settings = {"n_chains": 2, "n_iter": 1, "greedy_start": False, "random_state": 0}
+    told, random = (sample_chains(problem, **settings, starts=some)[0] for some in ([first], []))
+    assert told[0].start_log_score == pytest.approx(Scores(table).order_score(names(table, first)))
+    assert told[0].start_log_score != random[0].start_log_score
+    assert told[1].start_log_score == random[1].start_log_score
+
+
 @pytest.mark.parametrize("cards", [[2, 3] * 8, [2] * 16], ids=["mixed", "binary"])
 def test_long_runs_do_not_drift(cards):
     table = random_cstree(cards, random_state=2).sample_table(2000 if 3 in cards else 500, random_state=3)

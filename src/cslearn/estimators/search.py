@@ -17,8 +17,9 @@ __all__ = ["greedy_search"]
 
 Sets = dict[str, tuple[str, ...]]
 
-# Random orders to climb from. One is not enough: what a poor order hides from a screen stays hidden.
-STARTS = 4
+# Orders to climb from. One is not enough: what a poor order hides from a screen stays hidden. When candidates have been
+# added, some of the climbs go on from where those before have come to, which takes half the time, and some begin anew.
+STARTS, GO_ON = 4, 2
 
 
 def greedy_search(
@@ -32,17 +33,27 @@ def greedy_search(
     n_jobs: int | None = None,
     interventions: NDArray[np.bool_] | None = None,
 ) -> Callable[[Sets], Mapping[str, tuple[str, ...]]]:
-    """Return a function from candidate sets to the parents in the best stagings of an order found greedily."""
+    """Return a function from candidate sets to the parents in the best stagings of an order found greedily.
+
+    When it is called again it climbs from the best orders that it has come to, besides random ones.
+    """
     before = knowledge.precedence(table.variables)
+    reached: list[NDArray[np.integer]] = []
 
     def search(sets: Sets) -> Mapping[str, tuple[str, ...]]:
         scores = Scores(
             table, beta=beta, ess=ess, prior=prior, candidates=sets, n_jobs=n_jobs, interventions=interventions
         )
         chains, _ = sample_chains(
-            order_problem(scores, before), n_chains=STARTS, n_iter=1, random_state=random_state, n_jobs=n_jobs
+            order_problem(scores, before),
+            n_chains=STARTS,
+            n_iter=1,
+            starts=reached,
+            random_state=random_state,
+            n_jobs=n_jobs,
         )
-        best = max(chains, key=lambda chain: chain.best_log_score)
+        best, *others = sorted(chains, key=lambda chain: -chain.best_log_score)
+        reached[:] = [chain.best_order for chain in (best, *others[: GO_ON - 1])]
         order = [table.variables[column] for column in best.best_order]
         return {v: scores.best_staging(v, order[:t])[1].context_variables for t, v in enumerate(order)}
 

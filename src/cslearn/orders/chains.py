@@ -14,9 +14,10 @@ it the posterior of the chain itself. It costs as much as so many more chains, s
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from itertools import zip_longest
 from math import inf, lgamma
 from threading import Event, Lock
 from time import perf_counter
@@ -115,6 +116,7 @@ def sample_chains(
     thin: int | None = None,
     n_temperatures: int = 1,
     greedy_start: bool = True,
+    starts: Sequence[NDArray[np.integer]] = (),
     random_state: int | np.random.SeedSequence | None = None,
     n_jobs: int | None = None,
     callback: Callable[[Progress], None] | None = None,
@@ -143,7 +145,9 @@ def sample_chains(
         With more than one, each chain runs beside companions at higher temperatures (parallel tempering), for
         posteriors with several modes. It takes as many times longer.
     greedy_start : bool
-        Climb from the random start to a local optimum before the sampling begins.
+        Climb from the start to a local optimum before the sampling begins.
+    starts : sequence of ndarray of int, shape (p,)
+        Orders that the first chains start at, instead of random ones.
     random_state : int, SeedSequence or None
     n_jobs : int, optional
         Threads; all cores by default. The result does not depend on it.
@@ -165,7 +169,10 @@ def sample_chains(
     seeds = (
         np.random.SeedSequence(random_state) if not isinstance(random_state, np.random.SeedSequence) else random_state
     )
-    walks = [_Walk(problem, seed, greedy_start, n_temperatures) for seed in seeds.spawn(n_chains)]
+    walks = [
+        _Walk(problem, seed, greedy_start, n_temperatures, first)
+        for seed, first in zip_longest(seeds.spawn(n_chains), starts[:n_chains])
+    ]
     _drawing(goal, burn_in, thin)
     if checkpoint is not None:
         goal = _go_on(walks, checkpoint, goal, limit)
@@ -262,9 +269,16 @@ class _Shared:
 class _Walk:
     """A chain in the making: it can be cut off after any move, put into a file, and go on."""
 
-    def __init__(self, problem: Any, seed: np.random.SeedSequence, greedy_start: bool, n_temperatures: int = 1) -> None:
+    def __init__(
+        self,
+        problem: Any,
+        seed: np.random.SeedSequence,
+        greedy_start: bool,
+        n_temperatures: int = 1,
+        first: NDArray[np.integer] | None = None,
+    ) -> None:
         p = len(problem.cards)
-        self.problem, self.greedy_start = problem, greedy_start
+        self.problem, self.greedy_start, self.first = problem, greedy_start, first
         self.powers = np.linspace(1.0, FLATTEST, n_temperatures).tolist() if n_temperatures > 1 else [1.0]
         self.kernels = _kernels(problem)
         self.states = [self.kernels.new_state(problem) for _ in self.powers]
@@ -354,11 +368,12 @@ class _Walk:
                 self.states[i], self.states[i + 1] = self.states[i + 1], self.states[i]
 
     def _start(self, stop: Event) -> None:
-        """Begin at a random order, or at a local optimum near one."""
+        """Begin at a random order or the one that is given, or at a local optimum near it."""
         run = self.kernels.run
         p = len(self.best_order)
         for state, rng in zip(self.states, self.rngs, strict=False):
-            self.kernels.set_order(self.problem, state, random_order(self.problem.before, rng))
+            order = random_order(self.problem.before, rng) if self.first is None else self.first.astype(np.int64)
+            self.kernels.set_order(self.problem, state, order)
         first = self.states[0]
         self.best_order[:], self.best[0] = first.order, first.score.sum()
         nothing = np.empty((0, p), dtype=np.int32)

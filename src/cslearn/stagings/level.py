@@ -179,6 +179,8 @@ class LevelWeights:
         """
         if not self.beta or not self.size:
             return float(self.stages[0]), [()]
+        if self.beta == 2:
+            return self._best_of_two(tolerance)
         values: list[Floats] = [np.empty(0)] * self.beta
         stages: list[Ints] = [np.empty(0, dtype=np.intp)] * self.beta
         picks: list[Ints] = [np.empty(0, dtype=np.intp)] * self.beta
@@ -223,6 +225,34 @@ class LevelWeights:
         for pair, j in splits:
             whole += contexts(pair) if j < 0 else [pair + outcome for outcome in self._outcomes((j,))]
         return value, whole
+
+    def _best_of_two(self, tolerance: float) -> tuple[float, list[Pairs]]:
+        """Return the maximum for a context bound of two, by compiled loops."""
+        from cslearn._kernels.two import best_of_two
+
+        assert self.deepest is not None
+        m = self.size
+        cards = np.ascontiguousarray(self.cards, dtype=np.int64)
+        cells = np.empty(self.stages[1].shape, dtype=np.int64)
+        pairs = np.full((m, m), -inf) if self._by_staging else self._full_split_weights(0, 2)
+        value, root = best_of_two(
+            cards,
+            float(self.stages[0]),
+            np.ascontiguousarray(self.stages[1], dtype=float),
+            np.ascontiguousarray(self.deepest, dtype=float),
+            self._full_split_weights(0, 1),
+            self._full_split_weights(1, 1),
+            np.ascontiguousarray(pairs),
+            tolerance,
+            np.empty(m + m * m),
+            np.empty(m + m * m, dtype=np.int64),
+            cells,
+        )
+        if root < 0:
+            return value, [()]
+        if root >= m:
+            return value, self._outcomes(divmod(root - m, m))
+        return value, two_variable_contexts(self.cards.tolist(), (root, *cells[root, : cards[root]].tolist()))
 
     def _best_over_pairs(self, cells: Floats, least: float) -> tuple[float, list[tuple[Pairs, int]]]:
         """Return the best staging with two variables in all stages, if it is above `least`; the context bound is three.

@@ -79,13 +79,44 @@ def test_a_given_state_is_no_missing_cell(tmp_path: Path) -> None:
     states = {"a": [1, "-"], "b": ["n/a", "x"]}
     assert as_table(file, states=states).codes.tolist() == [[0, 0], [1, 1]]
     assert incomplete_codes(file, states).tolist() == [[0, 0], [1, 1]]
-    with pytest.raises(InputError, match=r"'b' \(1 of 2, among them 'n/a'\)"):
+    with pytest.raises(InputError, match=r"'b' \(1 of 2\)"):
         as_table(file, states=states, na_values=["n/a"])
 
 
 def test_spaces_around_a_token_do_not_matter(tmp_path: Path) -> None:
     file = _csv(tmp_path, "a,b\n1, NA\n2,x\n  ,y\n")
     assert as_table(file, missing="state").codes.tolist() == [[0, 2], [1, 0], [2, 1]]
+
+
+def test_everything_that_is_wrong_is_told_at_once() -> None:
+    data = {
+        "id": [f"k{i}" for i in range(30)],
+        "dose": [i / 7 for i in range(29)] + [None],
+        "kind": ["a", None, "b"] * 10,
+        "sex": ["f", "m", "x"] * 10,
+    }
+    with pytest.raises(InputError) as caught:
+        as_table(data, states={"sex": ["f", "m"]})
+    first, *reasons = str(caught.value).split("\n")
+    assert first == "The data cannot be used as they are, for 4 reasons:"
+    starts = [
+        "- Missing cells (None, NaN) in 'dose' (1 of 30), 'kind' (10 of 30). ",
+        "- Column 'id' looks like an identifier: 30 different values in 30 rows. ",
+        "- Column 'dose' holds numbers with 29 different values. ",
+        "- Column 'sex', row 3: 'x' is none of its states",
+    ]
+    assert len(reasons) == 4
+    assert all(reason.startswith(start) for reason, start in zip(reasons, starts, strict=True))
+    with pytest.raises(InputError, match=r"for 2 reasons:\n- Column 'id'.*\n- Column 'dose'"):
+        as_table({"id": data["id"], "dose": data["dose"]}, missing="drop")
+    # With states of its own a column has nothing wrong with it but the gaps.
+    with pytest.raises(InputError, match=r"^Missing cells \(None, NaN\) in 'kind' \(10 of 30\)"):
+        as_table({"kind": data["kind"]}, states={"kind": ["a", "b"]})
+
+
+def test_at_most_ten_reasons_are_shown() -> None:
+    with pytest.raises(InputError, match=r"for 12 reasons:(?s:.*)\n- and 2 more columns$"):
+        as_table({f"v{j}": [i / 7 for i in range(30)] for j in range(12)})
 
 
 def test_numbers_with_stray_words_are_named(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ class Column:
     """One column: ``labels[codes[row]]`` is the cell, and the code -1 is a missing cell.
 
     ``fixed`` says that the labels are categories: their order and those not observed are kept. ``markers`` are the
-    texts of missing cells in a text file.
+    texts of missing cells in a text file, unless the user has listed them.
     """
 
     name: str

@@ -31,7 +31,7 @@ def read_frame(data: Any, *, na_values: Collection[str] = DEFAULT_NA_VALUES, sep
         return frame
     source = open_source(data, na_values=na_values, sep=sep)
     columns = [source.column(j) for j in range(len(source.names))]
-    warn_of_markers(columns, na_values)
+    warn_of_markers(columns)
     return pd.DataFrame({column.name: _series_of(column, text=source.text) for column in columns})
 
 

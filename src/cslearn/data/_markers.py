@@ -51,10 +51,10 @@ def written_as(column: Column) -> str:
     return listing(sorted(marker for marker in column.markers if marker.strip() not in _PLAIN))
 
 
-def warn_of_markers(columns: Sequence[Column], na_values: Collection[str]) -> None:
+def warn_of_markers(columns: Sequence[Column]) -> None:
     """Say which cells were taken for missing ones, unless the user has listed them."""
     told = [f"{written_as(column)} in {column.name!r}" for column in columns if written_as(column)]
-    if told and frozenset(na_values) == frozenset(DEFAULT_NA_VALUES):
+    if told:
         shown = "; ".join(told[:10]) + (f"; and in {len(told) - 10} more columns" if len(told) > 10 else "")
         warnings.warn(
             f"Cells that count as missing: {shown}. If they are states, list the cells that count as missing by"

@@ -9,6 +9,7 @@ import re
 import zlib
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 
 from cslearn.data._columns import Column, Source
 from cslearn.data._labels import State
-from cslearn.data._markers import markers_of
+from cslearn.data._markers import DEFAULT_NA_VALUES, markers_of
 from cslearn.errors import FileError, InputError
 
 __all__ = ["check_file", "check_header", "encode_rows", "read_rows", "read_text", "separator_of"]
@@ -124,11 +125,13 @@ def read_text(
                 )
     names = check_header(header, str(path))
     encoded = encode_rows(rows, len(names))
+    listed = frozenset(na_values) != frozenset(DEFAULT_NA_VALUES)
 
     def column(j: int) -> Column:
         codes, cells = encoded[j]
         markers = markers_of(cells, na_values, [str(state) for state in states.get(names[j], ())])
-        return _column_of_text(names[j], codes, cells, markers)
+        column = _column_of_text(names[j], codes, cells, markers)
+        return column if listed else replace(column, markers=tuple(sorted(markers)))
 
     return Source(names, len(encoded[0][0]), column, text=True)
 
@@ -141,4 +144,4 @@ def _column_of_text(name: str, codes: NDArray[np.int32], cells: list[str], marke
     labels: tuple[State, ...] = tuple(cells)
     if all(_CANONICAL_INTEGER.fullmatch(cell) and -(2**63) <= int(cell) < 2**63 for cell in cells):
         labels = tuple(int(cell) for cell in cells)
-    return Column(name, codes, labels, markers=tuple(sorted(markers)))
+    return Column(name, codes, labels)

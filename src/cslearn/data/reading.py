@@ -22,6 +22,8 @@ from cslearn.errors import DataWarning, InputError
 
 __all__ = ["DEFAULT_NA_VALUES", "as_table"]
 
+_SHOWN = 10  # problems in a message
+
 
 def as_table(
     source: Any,
@@ -131,10 +133,14 @@ def as_table(
     columns = [data.column(data.names.index(name)) for name in names]
     weights = _read_weights(data, sample_weight)
     rows = np.arange(data.n)
+    problems: list[str] = []
     if missing == "error":
-        refuse_missing(columns, data.n, text=data.text)
+        try:
+            refuse_missing(columns, data.n, text=data.text)
+        except InputError as error:
+            problems.append(str(error))
     else:
-        warn_of_markers(columns, tokens)
+        warn_of_markers(columns)
     if missing == "drop":
         rows = complete_rows(columns, data.n)
         columns = [column.take(rows) for column in columns]
@@ -144,16 +150,39 @@ def as_table(
 
     codes = np.empty((len(rows), len(names)), dtype=np.uint16, order="F")
     labels = []
+    gaps = bool(problems)
     for j, column in enumerate(columns):
-        if column.name in given:
-            codes[:, j], states_of_column = encode_given(column, given[column.name], rows)
-        else:
-            codes[:, j], states_of_column = encode(column, rows, max_states)
-        labels.append(states_of_column)
+        cells, places = column, rows
+        if gaps:
+            # Missing cells that are refused already do not hide what else is wrong with the column.
+            kept = np.flatnonzero(column.codes >= 0)
+            cells, places = column.take(kept), rows[kept]
+        try:
+            if column.name in given:
+                encoded, states_of_column = encode_given(cells, given[column.name], places)
+            else:
+                encoded, states_of_column = encode(cells, places, max_states)
+        except InputError as error:
+            problems.append(str(error))
+            continue
+        if not problems:
+            codes[:, j] = encoded
+            labels.append(states_of_column)
+    _refuse(problems)
     table = Table(codes, names, labels, weights)
     if not isinstance(source, Table):
         _warn_constant([name for name in table.constant if name not in given])
     return table
+
+
+def _refuse(problems: Sequence[str]) -> None:
+    """Raise an error that names everything that is wrong, if anything is."""
+    if len(problems) == 1:
+        raise InputError(problems[0])
+    if problems:
+        shown = "".join(f"\n- {problem}" for problem in problems[:_SHOWN])
+        more = f"\n- and {len(problems) - _SHOWN} more columns" if len(problems) > _SHOWN else ""
+        raise InputError(f"The data cannot be used as they are, for {len(problems)} reasons:{shown}{more}")
 
 
 def _wanted(variables: Sequence[str] | None) -> list[str] | None:

@@ -43,11 +43,12 @@ def cell(task: dict[str, Any]) -> dict[str, Any]:
 
 
 def harder(task: dict[str, Any], stopped: dict[str, Any]) -> bool:
-    """Say whether a task has more variables than one that took too long, and no screen in its favour."""
+    """Say whether a task has more variables or rows than one that took too long, and no screen in its favour."""
     if task["method"] == "auto" and task["p"] >= SCREENED:
         return False
-    same = all(task[key] == stopped[key] for key in ("method", "n", "search"))
-    return same and task["p"] > stopped["p"]
+    same = task["method"] == stopped["method"] and task["search"] == stopped["search"]
+    size, too_long = (task["p"], task["n"]), (stopped["p"], stopped["n"])
+    return same and size != too_long and all(mine >= its for mine, its in zip(size, too_long, strict=True))
 
 
 def main(argv: list[str] | None = None) -> None:

@@ -230,7 +230,7 @@ def test_constant_columns_are_reported(run, data, tmp_path):
     assert code == 0
     assert "note: " in err
     assert "site" in err
-    assert "Constant, so never a context: site" in out
+    assert "Constant, so never a context and dependent on nothing: site" in out
 
 
 def test_what_alpha_drops_is_said(run, data, tmp_path):

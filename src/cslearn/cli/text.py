@@ -180,7 +180,7 @@ def print_fit(learner: CStreeLearner, table: Table, output: Path) -> None:
     if learner.candidates_.dropped or learner.candidates_.notes:
         _say(console, learner.candidates_.describe())
     if table.constant:
-        _say(console, f"Constant, so never a context: {', '.join(table.constant)}")
+        _say(console, f"Constant, so never a context and dependent on nothing: {', '.join(table.constant)}")
     _say(console, f"Model written to {output}. See it with: cslearn show {output}")
 
 

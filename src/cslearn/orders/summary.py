@@ -25,11 +25,12 @@ def summarise(posterior: OrderPosterior) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``variables``; for each of the ``chains`` its number of ``moves``, how many of these ``changed`` the order, the
-        number of ``draws``, the log order score at the ``start`` and of the ``best`` order met, and a ``trace``: the
-        log order score after every so many moves (``every``). ``precedence`` has for each variable the share of the
-        draws in which it comes before each of the later variables of the list (after an exact search the share of all
-        orders), or is None if there are many variables. ``verdict`` is what :attr:`OrderPosterior.verdict` says.
+        ``variables``; ``exact``, whether all orders were searched; for each of the ``chains`` its number of ``moves``,
+        how many of these ``changed`` the order, the number of ``draws``, the log order score at the ``start`` and of
+        the ``best`` order met, and a ``trace``: the log order score after every so many moves (``every``).
+        ``precedence`` has for each variable the share of the draws in which it comes before each of the later variables
+        of the list (after an exact search the share of all orders), or is None if there are many variables. ``verdict``
+        is what :attr:`OrderPosterior.verdict` says.
 
     Examples
     --------
@@ -48,6 +49,7 @@ def summarise(posterior: OrderPosterior) -> dict[str, Any]:
     together = posterior.precedence().to_numpy() if drawn and p <= PRECEDENCE_LIMIT else None
     return {
         "variables": list(posterior.variables),
+        "exact": getattr(posterior, "exact", None) is not None,
         "chains": [_chain(chain) for chain in posterior.chains],
         "precedence": None if together is None else [together[i, i + 1 :].round(3).tolist() for i in range(p)],
         "verdict": None

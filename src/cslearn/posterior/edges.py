@@ -185,7 +185,7 @@ class EdgePosterior(OrderPosterior):
     def _draws_for_edges(self) -> int:
         """The draws of each chain in which edges are looked at; zero if that takes too long."""
         n, p = min(len(chain.orders) for chain in self.chains), len(self.variables)
-        most = min(EDGE_WORK // max(self._levels.cost_of_edges, 1), EDGE_MEMORY // p**2) // len(self.chains)
+        most = min(EDGE_WORK // self._levels.cost_of_edges, EDGE_MEMORY // p**2) // len(self.chains)
         if most < min(n, LEAST_DRAWS):
             return 0
         enough = DRAWS_FOR_ERRORS if are_looked_up(self._scores) else MOST_DRAWS

@@ -104,12 +104,14 @@ class Levels:
 
     @property
     def cost_of_edges(self) -> int:
-        """About how many operations :meth:`edges` takes for an order."""
+        """About how many operations :meth:`edges` takes for an order, at least 1."""
         if are_looked_up(self.scores):
-            return 10 * sum(map(len, self.scores.candidates))
-        if self.scores.beta > 2:
-            return max(self.scores.table.cards) ** 2 * sum(len(own) ** 3 for own in self.scores.candidates) // 40
-        return max(self.scores.table.cards) * sum(len(own) ** 2 for own in self.scores.candidates) // 3
+            work = 10 * sum(map(len, self.scores.candidates))
+        elif self.scores.beta > 2:
+            work = max(self.scores.table.cards) ** 2 * sum(len(own) ** 3 for own in self.scores.candidates) // 40
+        else:
+            work = max(self.scores.table.cards) * sum(len(own) ** 2 for own in self.scores.candidates) // 3
+        return max(work, 1)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # A copy elsewhere computes what it needs.

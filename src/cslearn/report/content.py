@@ -149,15 +149,10 @@ def _orders(tree: CStree, codes: _Codes, orders: Mapping[str, Any]) -> dict[str,
                 matrix[at[j]][at[i]] = round(1 - share, 3)
     return {
         "chains": orders["chains"],
-        "exact": _independent(orders["chains"]),
+        "exact": bool(orders.get("exact")),
         "verdict": orders.get("verdict"),
         "precedence": matrix,
     }
-
-
-def _independent(chains: Sequence[Mapping[str, Any]]) -> bool:
-    """Tell whether the orders come from an exact search: every one of them is drawn anew, and none is left out."""
-    return bool(chains) and all(0 < chain["moves"] == chain["changed"] == chain["draws"] for chain in chains)
 
 
 def _label(contexts: Sequence[Context]) -> str:

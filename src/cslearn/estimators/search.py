@@ -19,6 +19,9 @@ Sets = dict[str, tuple[str, ...]]
 
 # Orders to climb from. One is not enough: what a poor order hides from a screen stays hidden. When candidates have been
 # added, some of the climbs go on from where those before have come to, which takes half the time, and some begin anew.
+# That costs accuracy where a screen is asked for though all variables could be taken: with 100 variables and 1,000 rows
+# the gap to the truth was larger by 0.12 +- 0.03 of the oracle's on twelve models. With 500, where screening is the
+# default, three models showed no clear difference (0.03 +- 0.06).
 STARTS, GO_ON = 4, 2
 
 

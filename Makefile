@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-slow lint bench reproduce reproduce-quick docs clean
+.PHONY: demo test test-slow test-lowest test-package coverage lint bench reproduce reproduce-quick docs clean
 
 # pip runs again only when the dependencies change; the package itself is installed editable.
 .venv/installed: pyproject.toml
@@ -30,6 +30,25 @@ test: lint
 test-slow: .venv/installed-dev
 	$(BIN)/pytest -m slow -n 2
 	$(BIN)/pytest -m 'hypothesis and not slow' -n 2 --hypothesis-profile=new-examples
+
+# The lowest versions that pyproject.toml declares, in an environment of their own. Old packages warn of what will change.
+test-lowest:
+	$(PYTHON) -m venv build/lowest
+	$(PYTHON) tests/lowest.py > build/lowest/constraints.txt
+	build/lowest/bin/python -m pip install --quiet --constraint build/lowest/constraints.txt --editable '.[test]'
+	build/lowest/bin/pytest -m 'not slow' -n 2 -W ignore::DeprecationWarning -W ignore::FutureWarning
+
+# Wheel and source distribution, built, installed elsewhere and run.
+test-package:
+	$(PYTHON) -m venv build/package
+	build/package/bin/python -m pip install --quiet build
+	build/package/bin/python -m build --outdir build/package/dist .
+	$(PYTHON) -m venv build/package/wheel && build/package/wheel/bin/python -m pip install --quiet build/package/dist/*.whl
+	$(PYTHON) -m venv build/package/sdist && build/package/sdist/bin/python -m pip install --quiet build/package/dist/*.tar.gz
+	cd build/package && wheel/bin/cslearn demo && sdist/bin/cslearn demo
+
+coverage: .venv/installed-dev
+	$(BIN)/pytest -m 'not slow' -n 2 --cov --cov-report=term:skip-covered --cov-report=html:build/coverage
 
 bench: .venv/installed-dev
 	$(BIN)/python -m benchmarks --peers

@@ -21,7 +21,7 @@ import numpy as np
 from benchmarks.peers import HERE, call, environment, installed
 from benchmarks.report import FRESH_SEED, Kept, publish, table
 from benchmarks.speed import warm_up
-from cslearn import CStree, CStreeLearner, random_cstree
+from cslearn import Chains, CStree, CStreeLearner, random_cstree
 from cslearn.data import Table, as_table, write_benchpress
 from cslearn.datasets import load_alarm, load_network, true_edges
 from cslearn.metrics import cpdag, shd
@@ -106,8 +106,8 @@ its order.
 
 Our defaults were chosen partly on rows of ALARM, but not the equivalent sample size: with the 5 that was fixed before,
 the tree with three context variables predicts these rows better from the first 1,000 than with the one that
-the data choose. Which of two ways to choose candidates to keep, and how triples of variables enter, was decided with a
-look at the order score and the CPDAG distance for its first 1,000 rows.
+the data choose. Which of two ways to choose candidates to keep was decided with a look at the order score and the CPDAG
+distance for its first 1,000 rows.
 
 Learned from all {data.n:,} rows:
 
@@ -271,15 +271,13 @@ def time_case(p: int | None, bound: int, candidates: str = "auto") -> dict[str, 
 
 def time_section(kept: Kept) -> str:
     cases = [(f"random CStree, p = {p}", p, bound, "auto") for p in SIZES for bound in (2, 3)]
-    cases.insert(2, (f"random CStree, p = {SIZES[0]}", SIZES[0], 3, "all"))
     rows = []
     for name, p, bound, candidates in [*cases, ("ALARM, all rows", None, 4, "auto")]:
         case = kept(f"time, {name}, beta {bound}, {candidates}", time_case, p, bound, candidates)
         rows.append([name, bound, candidates, case["largest"], f"{case['cpu']:.1f}", f"{case['wall']:.1f}"])
     return f"""\
 Seconds of a fit with the defaults on all cores, warm kernels: random binary CStrees, n = 1,000, and ALARM, of which
-smaller bounds stand above. *Largest set*: of the candidates of a variable, after the first pass where there is one;
-with `candidates="all"` every variable keeps all.
+smaller bounds stand above. *Largest set*: of the candidates of a variable, after the first pass where there is one.
 
 {table(["data", "beta", "candidates", "largest set", "CPU", "wall"], rows)}"""
 
@@ -293,7 +291,9 @@ def main(arguments: list[str] | None = None) -> None:
     warnings.simplefilter("ignore")
     kept = Kept(options.keep)
     warm_up()
-    CStreeLearner(beta=3, n_iter=20).fit(random_cstree(5, random_state=0).sample_table(50, random_state=0))
+    CStreeLearner(beta=3, search=Chains(n_iter=20)).fit(
+        random_cstree(5, random_state=0).sample_table(50, random_state=0)
+    )
     text = "What contexts of more than two variables are worth.\n"
     text += "Ours: `CStreeLearner(beta=...)` with defaults otherwise, seed 0.\n"
     for name, (title, section) in SECTIONS.items():

@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 
 from benchmarks.report import publish, table
-from cslearn import CStreeClassifier
+from cslearn import Chains, CStreeClassifier, CStreeLearner
 from cslearn.errors import DataWarning
 
 # The class of each set.
@@ -37,7 +37,7 @@ TARGETS = {
 }
 MOST_ROWS = 5000
 # One short chain: the classifier of the mushrooms is learned twenty times, and longer chains do not predict better.
-SHORT = {"n_iter": 300, "n_chains": 1, "n_jobs": 1, "random_state": 0}
+MOVES = 300
 
 
 def models(n_features: int) -> dict[str, object]:
@@ -55,7 +55,7 @@ def models(n_features: int) -> dict[str, object]:
             return super().predict_proba(X + 1)
 
     return {
-        "cslearn": CStreeClassifier(n_jobs=1, random_state=0),
+        "cslearn": CStreeClassifier(CStreeLearner(n_jobs=1, random_state=0)),
         "CategoricalNB": make_pipeline(codes(), Shifted()),
         "random forest": make_pipeline(
             OneHotEncoder(handle_unknown="ignore"), RandomForestClassifier(300, random_state=0)
@@ -87,11 +87,12 @@ def mushrooms(n_splits: int) -> str:
     scores: dict[str, list[float]] = {"all cells": [], "30 % of the cells removed": []}
     confusions = {name: np.zeros((len(labels), len(labels)), dtype=int) for name in scores}
     seconds: dict[str, list[float]] = {"fit": [], "complete": [], "gaps": []}
+    short = CStreeLearner(search=Chains(n_iter=MOVES, n_chains=1), n_jobs=1, random_state=0)
     for split in range(n_splits):
         rng = np.random.default_rng(split)
         train = rng.permutation(len(data)) < 0.7 * len(data)
         begin = process_time()
-        classifier = CStreeClassifier(**SHORT).fit(X[train], y[train])
+        classifier = CStreeClassifier(short).fit(X[train], y[train])
         seconds["fit"].append(process_time() - begin)
         holes = X[~train].mask(rng.random(X[~train].shape) < 0.3)
         for name, test in zip(scores, (X[~train], holes), strict=True):
@@ -178,7 +179,7 @@ On how many of the {len(sets)} sets each model is best, alone or together with o
 ## All mushrooms
 
 All 8,124 rows of the mushroom data, 70 % of them for training, {options.mushroom_splits} random splits, one chain of
-{SHORT["n_iter"]} moves. Cells are removed from the test rows completely at random; the missing ones are summed out.
+{MOVES} moves. Cells are removed from the test rows completely at random; the missing ones are summed out.
 
 {mushrooms(options.mushroom_splits)}"""
     publish("classifiers", "Classifiers", text, quick=options.quick)

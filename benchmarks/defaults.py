@@ -19,7 +19,7 @@ import networkx as nx
 import numpy as np
 
 from benchmarks.report import FRESH_SEED, Kept, bold_least, publish, table
-from cslearn import CStree, CStreeLearner, kl_divergence, random_cstree
+from cslearn import Chains, CStree, CStreeLearner, kl_divergence, random_cstree
 from cslearn.datasets import load_network
 from cslearn.priors import Prior
 
@@ -31,7 +31,8 @@ N_TEST = 50_000
 MOST_OUTCOMES = 2**18
 # Up to so many variables all orders are searched, as by default; beyond, chains that only climb.
 MOST_EXACT = 16
-CLIMBS: dict[str, Any] = {"n_chains": 8, "n_iter": 1, "estimate": "best"}
+N_CLIMBS = 8
+CLIMBS: dict[str, Any] = {"search": Chains(n_chains=N_CLIMBS, n_iter=1), "estimate": "best"}
 ORACLE_ESS = 1.0
 
 
@@ -361,7 +362,7 @@ true structure with its parameters estimated from the same rows (ess {ORACLE_ESS
 CStree of its graph. Means over models, or over samples of one network, whose number is in brackets. Smaller is better,
 and less than 1 is possible: few rows may be predicted better by a model that is smaller than the truth. Up to
 {MOST_OUTCOMES:,} outcomes D is exact, beyond that it is estimated by {N_TEST:,} rows. Up to {MOST_EXACT} variables all
-orders are searched; beyond, the best of {CLIMBS["n_chains"]} climbs is taken: see
+orders are searched; beyond, the best of {N_CLIMBS} climbs is taken: see
 [the choice of the search](search.md). The context bound is two. *Penalty*: all stagings are equally probable but for a
 penalty, in nats, for each split; between binary variables that is one for each stage beyond the first.
 

@@ -19,7 +19,7 @@ import pandas as pd
 from benchmarks.prior_draws import draw_from_prior
 from benchmarks.report import FRESH_SEED, peak_memory_mb, picture, publish, table
 from benchmarks.speed import warm_up
-from cslearn import CStreeLearner, kl_divergence, random_cstree
+from cslearn import Chains, CStreeLearner, kl_divergence, random_cstree
 from cslearn.datasets import load_sachs
 from cslearn.errors import ConvergenceWarning
 from cslearn.orders import ExactOrders, SubsetScores
@@ -85,7 +85,7 @@ def agreement_rows(sizes: Sizes) -> list[list[object]]:
         edges = CStreeLearner(search="exact", random_state=0).fit(data).posterior_.edge_probabilities()
         for length in sizes.lengths:
             begin = process_time()
-            posterior = CStreeLearner(search="mcmc", n_iter=length, random_state=0).fit(data).posterior_
+            posterior = CStreeLearner(search=Chains(n_iter=length), random_state=0).fit(data).posterior_
             taken = process_time() - begin
             difference = float((posterior.edge_probabilities() - edges).abs().max(axis=None))
             verdict = posterior.verdict

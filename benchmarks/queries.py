@@ -17,7 +17,7 @@ import opt_einsum
 import pyagrum
 
 from benchmarks.report import FRESH_SEED, publish, table
-from cslearn import CStree, CStreeLearner, random_cstree
+from cslearn import Chains, CStree, CStreeLearner, random_cstree
 from cslearn.cstree.joint import conditional_table
 from cslearn.errors import ConvergenceWarning, EstimateWarning, LimitError
 from cslearn.inference import Queries
@@ -90,7 +90,7 @@ def sparse(cards: int | list[int]) -> CStree:
 def learned(p: int, rows: int, cards: list[int] | None = None) -> CStree:
     """Return a model learned from the sample of a random one that has few context variables."""
     truth = sparse(cards or p)
-    learner = CStreeLearner(beta=2, n_iter=1000, n_chains=1, random_state=0)
+    learner = CStreeLearner(beta=2, search=Chains(n_iter=1000, n_chains=1), random_state=0)
     return learner.fit(truth.sample_table(rows, random_state=FRESH_SEED)).cstree_
 
 

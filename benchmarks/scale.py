@@ -20,7 +20,7 @@ import numpy as np
 from benchmarks.peers import Case, climbed
 from benchmarks.report import FRESH_SEED, peak_memory_mb, picture, publish, table
 from benchmarks.speed import warm_up
-from cslearn import CStreeLearner, random_cstree
+from cslearn import Chains, CStreeLearner, random_cstree
 from cslearn.data import Table
 from cslearn.errors import ConvergenceWarning
 
@@ -28,11 +28,11 @@ LARGE = [500, 1000]
 CASES = [(50, 1000, 20), (50, 10_000, 5), (100, 1000, 5), (100, 10_000, 3), (500, 1000, 1)]
 # Averages are taken up to this many variables, over so many orders, and for so many of the test rows.
 AVERAGED, N_ORDERS, N_ROWS = 50, 30, 4000
-CLIMBING: dict[str, object] = {"n_iter": 1, "n_chains": 1}
+CLIMBING: dict[str, object] = {"search": Chains(n_iter=1, n_chains=1)}
 STAGES: dict[str, dict[str, object]] = {
     "first tree": {**CLIMBING, "prior": "tree", "ess": 5.0, "parameters": "mean"},
     "climbing": CLIMBING,
-    "1,000 moves": {"n_iter": 1000},
+    "1,000 moves": {"search": Chains(n_iter=1000)},
     "default": {},
 }
 
@@ -80,7 +80,7 @@ def trial(p: int, n: int, seed: int) -> Trial:
     if learner.candidates_.method == "screen":
         return Trial(stages, beside, averaged, recall=recall(learner, edges))
     found = [(parent, v) for parent, v in edges if parent in learner.cstree_.parents[v]]
-    screened = CStreeLearner(candidates="screen", n_iter=1000, random_state=0).fit(train)
+    screened = CStreeLearner(candidates="screen", search=Chains(n_iter=1000), random_state=0).fit(train)
     gap = case.quality(screened.cstree_.log_prob(test))
     return Trial(stages, beside, averaged, gap, recall(screened, found), recall(screened, edges))
 

@@ -12,7 +12,7 @@ import numpy as np
 from benchmarks.defaults import Case, true_model
 from benchmarks.report import FRESH_SEED, Kept, bold_least, publish, table
 from benchmarks.speed import warm_up
-from cslearn import CStreeLearner
+from cslearn import Chains, CStreeLearner
 
 CASES = [
     Case("all stagings", 50, 250, 3),
@@ -40,8 +40,8 @@ def trial(case: Case, settings: list[tuple[int, int | str]], seed: int) -> list[
     oracle = best - truth.fit_parameters(train).log_prob(test).mean()
     result = []
     for n_chains, n_iter in settings:
-        search = {"search": "mcmc", "n_chains": n_chains, "n_iter": n_iter}
-        learner = CStreeLearner(**search, estimate="best", random_state=0).fit(train)
+        search = Chains(n_chains=n_chains, n_iter=n_iter)
+        learner = CStreeLearner(search=search, estimate="best", random_state=0).fit(train)
         gap = (best - learner.score(test)) / oracle
         result.append([learner.log_order_score_, float(gap), learner.timings_["orders"]])
     return result

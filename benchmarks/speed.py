@@ -12,7 +12,7 @@ from time import process_time
 import numpy as np
 
 from benchmarks.report import peak_memory_mb, picture, publish, table
-from cslearn import CStreeLearner, random_cstree
+from cslearn import Chains, CStreeLearner, random_cstree
 
 N_ITER = 5000
 SIZES, ROWS = (5, 7, 10, 15, 20, 50, 100, 250, 500), (1000, 10_000)
@@ -25,7 +25,7 @@ def warm_up() -> None:
     """Compile or load the kernels by small fits: one whose scores are looked up, and one whose scores are kept."""
     for cards in ([2, 3, 2, 3], [2, 3] * 10):
         data = random_cstree(cards, random_state=0).sample_table(50, random_state=0)
-        CStreeLearner(n_iter=20, n_chains=1, random_state=0).fit(data)
+        CStreeLearner(search=Chains(n_iter=20, n_chains=1), random_state=0).fit(data)
 
 
 def measure(p: int, n: int, card: int) -> dict[str, object]:
@@ -36,7 +36,7 @@ def measure(p: int, n: int, card: int) -> dict[str, object]:
     runs = []
     for _ in range(3):
         begin = process_time()
-        learner = CStreeLearner(n_iter=N_ITER, n_chains=1, random_state=0).fit(data)
+        learner = CStreeLearner(search=Chains(n_iter=N_ITER, n_chains=1), random_state=0).fit(data)
         runs.append({"cpu": process_time() - begin, **learner.timings_})
         if sum(run["cpu"] for run in runs) > 5:
             break

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from cslearn import CStreeLearner
+from cslearn import Chains, CStreeLearner
 from cslearn.datasets import chickenpox_model, supplement_model
 
 FOLDER = Path(__file__).parent / "pictures"
@@ -14,7 +14,9 @@ FOLDER = Path(__file__).parent / "pictures"
 
 def precedence() -> Any:
     """Draw which variables come first in the orders sampled for 1,000 rows."""
-    learner = CStreeLearner(n_iter=1000, random_state=0).fit(chickenpox_model().sample(1000, random_state=0))
+    learner = CStreeLearner(search=Chains(n_iter=1000), random_state=0).fit(
+        chickenpox_model().sample(1000, random_state=0)
+    )
     return learner.posterior_.plot_precedence()
 
 

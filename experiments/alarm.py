@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from cslearn import CStreeLearner
+from cslearn import Chains, CStreeLearner
 from cslearn.datasets import load_alarm, true_edges
 from cslearn.errors import FileError
 from cslearn.graphs import CSIRelation
@@ -44,7 +44,7 @@ def structure(tree: Any) -> dict[str, Any]:
 def cell(task: dict[str, Any]) -> dict[str, Any]:
     """Learn from the data with candidates of one kind; for all variables, also look at the paper's relations."""
     data = load_alarm().head(task["rows"])
-    CStreeLearner(candidates=task["method"], n_iter=20, random_state=0).fit(data.head(200))  # compiles
+    CStreeLearner(candidates=task["method"], search=Chains(n_iter=20), random_state=0).fit(data.head(200))  # compiles
     with cpu_timings():
         learner = CStreeLearner(candidates=task["method"], random_state=task["seed"]).fit(data)
     tree = learner.cstree_

@@ -3,7 +3,7 @@
 from math import factorial
 from typing import Any
 
-from cslearn import CStreeLearner, count_cstrees
+from cslearn import Chains, CStreeLearner, count_cstrees
 from cslearn.datasets import load_sachs, true_edges
 from cslearn.errors import FileError
 from cslearn.graphs import CSIRelation
@@ -28,7 +28,7 @@ def cell(task: dict[str, Any]) -> dict[str, Any]:
         bins, method = (2, "quantile") if task["data"] == "medians" else (3, "uniform")
         data = load_sachs(bins=bins, method=method)
     data = data.head(task["rows"]) if task["rows"] else data
-    CStreeLearner(n_iter=20, random_state=0).fit(data.head(200), **options)  # compiles
+    CStreeLearner(search=Chains(n_iter=20), random_state=0).fit(data.head(200), **options)  # compiles
     with cpu_timings():
         learner = CStreeLearner(candidates="all", random_state=task["seed"]).fit(data, **options)
     tree = learner.cstree_

@@ -2,13 +2,19 @@
 
 import os
 import shutil
+import signal
 import sys
+import threading
 
 import pytest
 from hypothesis import settings
 
 from cslearn.cli import main
 from cslearn.datasets import chickenpox_model
+
+# What runs in the background ignores interrupts, and so does what it starts; some tests are about them.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN and threading.current_thread() is threading.main_thread():
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # The first call of a kernel compiles it, so no example has a deadline; failures print how to reproduce them. The same
 # examples are tried in every run, so that a change is to blame for what fails; `make test-slow` looks for new ones.

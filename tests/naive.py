@@ -158,9 +158,9 @@ def tree_prior_of_all(cards, beta, root=0.8, split=0.3, same=0.1, deeper=0.3, fo
     return below(frozenset())
 
 
-def log_prior_weight(prior, cards, level, staging, beta=2, kind="tree"):
+def log_prior_weight(prior, cards, level, staging, beta=2):
     """Unnormalised log prior of a staging of a level of candidates."""
-    if kind == "tree" and not is_tree(staging):
+    if not is_tree(staging):
         return -inf
     if prior == "uniform":
         return 0.0
@@ -174,11 +174,11 @@ def level_stagings(cards, level, beta):
     return stagings([d if v in level else 1 for v, d in enumerate(cards)], beta, level)
 
 
-def log_joint_terms(rows, weights, cards, target, level, beta, ess, prior, kind="tree"):
+def log_joint_terms(rows, weights, cards, target, level, beta, ess, prior):
     """For every staging of the level: log of (normalised prior times marginal likelihood)."""
     level = [v for v in level if cards[v] > 1]
     everything = level_stagings(cards, level, beta)
-    priors = [log_prior_weight(prior, cards, level, s, beta, kind) for s in everything]
+    priors = [log_prior_weight(prior, cards, level, s, beta) for s in everything]
     normaliser = log_sum(priors)
     return [
         (p - normaliser + sum(log_z(rows, weights, cards, target, c, ess) for c in s), s)
@@ -186,19 +186,23 @@ def log_joint_terms(rows, weights, cards, target, level, beta, ess, prior, kind=
     ]
 
 
-def local_order_score(rows, weights, cards, target, level, beta, ess, prior, kind="tree"):
-    return log_sum(v for v, _ in log_joint_terms(rows, weights, cards, target, level, beta, ess, prior, kind))
+def local_order_score(rows, weights, cards, target, level, beta, ess, prior):
+    return log_sum(v for v, _ in log_joint_terms(rows, weights, cards, target, level, beta, ess, prior))
 
 
-def best_triple_scores(rows, weights, cards, target, ess):
-    """For each other variable the largest log score of a full split on three variables of which it is one."""
-    others = [j for j in range(len(cards)) if j != target and cards[j] > 1]
-    best = dict.fromkeys(others, -inf)
-    for triple in combinations(others, 3):
-        cells = [c for c in contexts(cards, 3, triple) if len(c) == 3]
-        score = sum(log_z(rows, weights, cards, target, cell, ess) for cell in cells)
-        for j in triple:
-            best[j] = max(best[j], score)
+def best_tree(cards, beta, log_stage, split_weight, context=None):
+    """The largest log-weight of a decision tree below a context: it stops, or splits on a set of further variables."""
+    context = {} if context is None else context
+    t, left = len(context), [v for v in range(len(cards)) if v not in context]
+    best = log_stage(context)
+    for r in range(1, min(beta - t, len(left)) + 1):
+        weight = split_weight(t, r)
+        for chosen in combinations(left, r) if weight > 0 else ():
+            below = 0.0
+            for states in product(*(range(cards[v]) for v in chosen)):
+                more = {**context, **dict(zip(chosen, states, strict=True))}
+                below += best_tree(cards, beta, log_stage, split_weight, more)
+            best = max(best, log(weight) + below)
     return best
 
 
@@ -246,3 +250,22 @@ def count_cstrees(cards, beta):
         prod(len(stagings([cards[v] for v in order[:i]], beta)) for i in range(len(order)))
         for order in permutations(range(len(cards)))
     )
+
+
+# ---------------------------------------------------------------- packed tables
+def planes(rows, cards, n):
+    """The bits of the codes: for each variable and each bit of its codes, the rows as a number, in words of 64 bits."""
+    result = []
+    for j, card in enumerate(cards):
+        width = 1
+        while 2**width < card:
+            width += 1
+        for bit in range(width):
+            number = sum((rows[r][j] // 2**bit % 2) * 2**r for r in range(n))
+            result.append([number // 2 ** (64 * word) % 2**64 for word in range((n + 63) // 64)])
+    return result
+
+
+def distinct(rows):
+    """The different rows in their order, each with how often it occurs."""
+    return [(row, rows.count(list(row))) for row in sorted(set(map(tuple, rows)))]

@@ -70,3 +70,52 @@ def independent(table, variables, left, right, given, context, tolerance=1e-9):
         for (a, b, c), chance in sums.items()
         if a is not None and b is not None
     )
+
+
+def d_separated(edges, a, b, given):
+    """Whether every path between two variables of a DAG is blocked, path by path."""
+    descendants = {}
+
+    def below(v):
+        if v not in descendants:
+            descendants[v] = {v}.union(*(below(child) for parent, child in edges if parent == v))
+        return descendants[v]
+
+    def paths(path):
+        if path[-1] == b:
+            yield path
+            return
+        for parent, child in edges:
+            for here, there in ((parent, child), (child, parent)):
+                if here == path[-1] and there not in path:
+                    yield from paths([*path, there])
+
+    def blocked(path):
+        for left, middle, right in zip(path, path[1:], path[2:], strict=False):
+            if (left, middle) in edges and (right, middle) in edges:
+                if not below(middle) & set(given):
+                    return True
+            elif middle in given:
+                return True
+        return False
+
+    return all(blocked(path) for path in paths([a]))
+
+
+def adjustment_sets(variables, edges, exposure, outcome):
+    """The minimal back-door sets, by trying every set of variables."""
+    below, waiting = {exposure}, [exposure]
+    while waiting:
+        new = {child for parent, child in edges if parent == waiting[-1]} - below
+        waiting.pop()
+        below |= new
+        waiting += new
+    allowed = [v for v in variables if v not in below and v != outcome]
+    kept = [edge for edge in edges if edge[0] != exposure]
+    valid = [
+        set(chosen)
+        for size in range(len(allowed) + 1)
+        for chosen in combinations(allowed, size)
+        if d_separated(kept, exposure, outcome, chosen)
+    ]
+    return [s for s in valid if not any(other < s for other in valid)]

@@ -55,3 +55,24 @@ def entropy(distribution):
 
 def log_or_zero(value):
     return log(value) if value > 0 else -inf
+
+
+def set_risks(tree, exposure, outcome, given=()):
+    """P(outcome | stratum) when the exposure is set, by listing outcomes: the product without the exposure's factor.
+
+    A dict from (state of the exposure, states of the strata) to the probabilities of the outcome's states.
+    """
+    sums = {}
+    for states in product(*(tree.states[v] for v in tree.variables)):
+        named = dict(zip(tree.variables, states, strict=True))
+        chance = 1.0
+        for v in tree.order:
+            if v == exposure:
+                continue
+            for context, row in zip(tree.stagings[v].contexts, tree.parameters[v], strict=True):
+                if all(named[u] == x for u, x in context.items()):
+                    chance *= row[tree.states[v].index(named[v])]
+        key = named[exposure], tuple(named[v] for v in given)
+        risks = sums.setdefault(key, dict.fromkeys(tree.states[outcome], 0.0))
+        risks[named[outcome]] += chance
+    return {key: {y: p / sum(risks.values()) for y, p in risks.items()} for key, risks in sums.items()}

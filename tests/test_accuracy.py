@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from benchmarks.report import FRESH_SEED
 
-from cslearn import CStreeLearner, kl_divergence, random_cstree
+from cslearn import Chains, CStreeLearner, kl_divergence, random_cstree
 
 pytestmark = pytest.mark.slow
 
@@ -44,7 +44,9 @@ def held_out_gap(p, models, n=1000, **settings):
         truth = random_cstree(p, random_state=seed)
         train, test = (truth.sample_table(rows, random_state=seed + k) for rows, k in ((n, 1000), (20_000, 2000)))
         best = truth.log_prob(test).mean()
-        learned.append(best - CStreeLearner(n_iter=1000, random_state=0, **settings).fit(train).score(test))
+        learned.append(
+            best - CStreeLearner(search=Chains(n_iter=1000), random_state=0, **settings).fit(train).score(test)
+        )
         oracle.append(best - truth.fit_parameters(train).log_prob(test).mean())
     return np.mean(learned) / np.mean(oracle)
 

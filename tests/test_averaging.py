@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import naive
-from cslearn import CStree, CStreeLearner, kl_divergence, random_cstree
+from cslearn import Chains, CStree, CStreeLearner, kl_divergence, random_cstree
 from cslearn.estimators.averaging import averaged_parameters
 from cslearn.scores import Scores
 from problems import rows_of, tables
@@ -110,7 +110,7 @@ def test_averaged_parameters_are_nearer_to_the_truth():
         truth = random_cstree(10, random_state=seed)
         data = truth.sample_table(500, random_state=seed)
         for name, values in divergences.items():
-            learner = CStreeLearner(parameters=name, n_iter=200, n_chains=1, random_state=0).fit(data)
+            learner = CStreeLearner(parameters=name, search=Chains(n_iter=200, n_chains=1), random_state=0).fit(data)
             values.append(kl_divergence(truth, learner.cstree_))
     averaged, mean = map(np.array, divergences.values())
     assert averaged.sum() < 0.97 * mean.sum()
@@ -120,9 +120,9 @@ def test_averaged_parameters_are_nearer_to_the_truth():
 @pytest.mark.parametrize("beta", [0, 1])
 def test_smaller_context_bounds(beta):
     data = random_cstree([2, 3, 2], random_state=0).sample_table(100, random_state=0)
-    learner = CStreeLearner(beta=beta, n_iter=50).fit(data)
+    learner = CStreeLearner(beta=beta, search=Chains(n_iter=50)).fit(data)
     assert learner.cstree_.parameters is not None
-    mean = CStreeLearner(beta=beta, n_iter=50, parameters="mean").fit(data)
+    mean = CStreeLearner(beta=beta, search=Chains(n_iter=50), parameters="mean").fit(data)
     same = all(np.allclose(learner.cstree_.parameters[v], mean.cstree_.parameters[v]) for v in mean.order_)
     assert same == (beta == 0)
 

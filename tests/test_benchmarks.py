@@ -191,3 +191,17 @@ def test_longer_benchmarks_run(name, results, capsys):
     importlib.import_module(f"benchmarks.{name}").main(["--quick"])
     assert "| --- |" in capsys.readouterr().out
     assert list(results.glob("*.md")) == []
+
+
+# ---------------------------------------------------------------- large tables
+def test_fewer_rows_are_the_first_parts_of_more_rows(tmp_path):
+    from benchmarks.large_rows import write_parts
+
+    from cslearn.data import as_table, pack
+
+    few = write_parts(tmp_path / "few", 100, variables=5, part=50)
+    more = write_parts(tmp_path / "more", 120, variables=5, part=50)
+    assert [path.name for path in more] == ["part00000.parquet", "part00001.parquet", "part00002.parquet"]
+    all_rows, first = pack(more, collapse=False), pack(few, collapse=False)
+    assert (first.n, all_rows.n) == (100, 120)
+    assert as_table(all_rows).take(slice(100)) == as_table(first)

@@ -9,7 +9,7 @@ from benchmarks.prior_draws import draw_from_prior
 from benchmarks.report import FRESH_SEED
 from scipy.stats import binomtest, chisquare
 
-from cslearn import CStreeLearner, kl_divergence, random_cstree
+from cslearn import Chains, CStreeLearner, kl_divergence, random_cstree
 from cslearn.datasets import load_sachs
 from cslearn.errors import ConvergenceWarning
 from cslearn.orders import Chain, ExactOrders, SubsetScores
@@ -168,7 +168,7 @@ def test_chains_say_that_they_agree_with_the_exact_search_when_and_only_when_the
     for length in (100, 1000, 10_000, "auto"):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", ConvergenceWarning)
-            drawn = CStreeLearner(search="mcmc", n_iter=length, random_state=0).fit(data)
+            drawn = CStreeLearner(search=Chains(n_iter=length), random_state=0).fit(data)
         difference = (drawn.posterior_.edge_probabilities() - edges).abs().max(axis=None)
         converged = drawn.posterior_.converged
         assert converged == (not caught)

@@ -5,6 +5,7 @@ import random
 import sys
 import tracemalloc
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import networkx as nx
 import numpy as np
@@ -13,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cslearn import CStree, CStreeLearner, random_cstree
+from cslearn import Chains, CStree, CStreeLearner, random_cstree
 from cslearn.candidates import CandidateSets, Knowledge, candidate_sets
 from cslearn.candidates.phase1 import estimate_candidates
 from cslearn.candidates.sets import memory_of_tables
@@ -274,18 +275,31 @@ def test_global_random_states_stay(method):
 
 @pytest.mark.usefixtures("global_states")
 def test_global_random_states_and_filters_stay_after_an_error(monkeypatch):
-    filters = list(warnings.filters)
+    filters, out = list(warnings.filters), sys.stdout
 
     def broken(*_, **__):
-        random.random()
-        np.random.random()  # noqa: NPY002
-        warnings.warn("from inside", FutureWarning, stacklevel=1)
         raise RuntimeError("broken")
 
-    monkeypatch.setattr("causallearn.search.PermutationBased.GRaSP.grasp", broken)
+    monkeypatch.setattr("cslearn.candidates.phase1.LocalBDeu.__call__", broken)
     with pytest.raises(RuntimeError, match="broken"):
         candidate_sets(chain(200), "grasp")
     assert warnings.filters == filters
+    assert sys.stdout is out
+
+
+@pytest.mark.parametrize("method", ["pc", "grasp"])
+def test_searches_in_threads_do_not_disturb_each_other(method):
+    tables = [random_cstree(6, random_state=seed).sample_table(300, 0) for seed in range(8)]
+    expected = [candidate_sets(table, method, random_state=1) for table in tables]
+    before = sys.stdout, list(warnings.filters)
+    random.seed(5)
+    numbers = [random.random() for _ in range(200)]
+    random.seed(5)
+    with ThreadPoolExecutor(8) as pool:
+        found = pool.map(lambda table: candidate_sets(table, method, random_state=1), tables * 2)
+        assert [random.random() for _ in range(200)] == numbers  # nothing rewinds the stream of the caller
+        assert list(found) == expected * 2
+    assert (sys.stdout, list(warnings.filters)) == before
 
 
 @pytest.mark.parametrize("method", ["pc", "grasp"])
@@ -370,11 +384,11 @@ def test_a_constant_has_no_candidates_even_if_they_are_required(source):
         assert "b" in result["a"]
 
 
-@pytest.mark.parametrize("search", ["exact", "mcmc"])
+@pytest.mark.parametrize("search", ["exact", Chains(n_iter=200)])
 @pytest.mark.parametrize("prior", [TreePrior(root=0.8), "adaptive"])
 def test_a_constant_is_never_learned_to_depend_on_anything(search, prior):
     data = with_constants(chain(200))
-    tree = CStreeLearner(prior=prior, search=search, n_iter=200, random_state=0).fit(data).cstree_
+    tree = CStreeLearner(prior=prior, search=search, random_state=0).fit(data).cstree_
     assert tree.parents["k"] == ()
     assert any(tree.parents.values())
 
@@ -540,12 +554,13 @@ def test_a_search_allocates_what_is_estimated(p, d, beta):
 
 def test_a_fit_holds_its_tables_once():
     table = random_table([2] * 60, 100, np.random.default_rng(0))
-    learner = CStreeLearner(n_iter=100, n_chains=2, random_state=0)
-    learner.fit(table)
+    learner = CStreeLearner(search=Chains(n_iter=100, n_chains=2), random_state=0)
+    # Compiled code that is loaded by the first call takes memory too.
+    learner.fit(table).posterior_.edge_probabilities(n_orders=2)
     tracemalloc.start()
     posterior = learner.fit(table).posterior_
     posterior.edge_probabilities(n_orders=2)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert peak < estimate_cost(table, n_iter=100, n_chains=2).memory_bytes
+    assert peak < estimate_cost(table, search=learner.search).memory_bytes
     assert peak < 1.7 * memory_of_tables(60, 59, 2)

@@ -12,6 +12,7 @@ import pytest
 
 from cslearn.errors import FileError, InputError
 from cslearn.orders import Checkpoint, OrderPosterior, order_problem, sample_chains
+from cslearn.orders.files import read_arrays, write_arrays
 from cslearn.scores import Scores
 from problems import random_table
 
@@ -209,6 +210,32 @@ def test_damaged_files_are_refused(problem, tmp_path):
             sample_chains(problem, **options)
     rewrite(header=header(kind="order posterior"))
     with pytest.raises(FileError, match="holds an order posterior, not a checkpoint"):
+        sample_chains(problem, **options)
+
+
+@pytest.mark.parametrize("part", ["order", "position", "score", "members"])
+def test_an_edited_state_is_noticed(problem, tmp_path, part):
+    path = tmp_path / "run.ckpt"
+    options = {"n_chains": 1, "n_iter": 100, "random_state": 0, "checkpoint": Checkpoint(path)}
+    sample_chains(problem, **options)
+    with np.load(path) as archive:
+        arrays = dict(archive)
+    arrays[f"0.state0.{part}"].flat[0] += 1
+    with path.open("wb") as target:
+        np.savez(target, **arrays)
+    with pytest.raises(FileError, match=r"run\.ckpt is damaged: it was changed after it was written"):
+        sample_chains(problem, **options)
+
+
+@pytest.mark.parametrize("part", ["state0.order", "state0.position", "best_order", "kept"])
+def test_an_order_that_is_none_is_refused_whatever_the_checksum_says(problem, tmp_path, part):
+    path = tmp_path / "run.ckpt"
+    options = {"n_chains": 1, "n_iter": 100, "random_state": 0, "checkpoint": Checkpoint(path)}
+    sample_chains(problem, **options)
+    header, arrays = read_arrays(path, "checkpoint")
+    arrays[f"0.{part}"].flat[0] = 1 << 20
+    write_arrays(path, "checkpoint", header, arrays)
+    with pytest.raises(FileError, match=r"run\.ckpt is damaged: (a row is no order|the positions are not)"):
         sample_chains(problem, **options)
 
 

@@ -14,11 +14,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from cslearn import CStreeClassifier, CStreeLearner, random_cstree
+from cslearn import Chains, CStreeClassifier, CStreeLearner, random_cstree
 from cslearn.datasets import chickenpox_model
 from cslearn.errors import DataWarning, InputError
 
-QUICK = {"n_iter": 200, "n_chains": 1, "random_state": 0}
+QUICK = {"search": Chains(n_iter=200, n_chains=1), "random_state": 0}
 
 
 def children(n, seed=0):
@@ -28,7 +28,7 @@ def children(n, seed=0):
 
 def test_it_is_the_joint_model_asked_for_the_class():
     X, y = children(500)
-    classifier = CStreeClassifier(**QUICK).fit(X, y)
+    classifier = CStreeClassifier(CStreeLearner(**QUICK)).fit(X, y)
     tree = CStreeLearner(beta={"carrier": "auto"}, **QUICK).fit(pd.concat([X, y], axis=1)).cstree_
     assert classifier.cstree_ == tree
     assert classifier.target_ == "carrier"
@@ -38,13 +38,45 @@ def test_it_is_the_joint_model_asked_for_the_class():
     assert classifier.score(X, y) == (classifier.predict(X) == y).mean()
 
 
-def test_all_parameters_of_the_learner_are_parameters():
-    assert set(CStreeClassifier().get_params()) == {*CStreeLearner().get_params(), "class_weight", "averaged"}
-    classifier = CStreeClassifier(beta=1, ess=2.0, class_weight="balanced")
-    assert clone(classifier).get_params() == classifier.get_params()
-    assert CStreeClassifier().ess == CStreeLearner().ess
-    with pytest.raises(TypeError, match="gamma"):
-        CStreeClassifier(gamma=1)
+def test_the_learner_is_a_parameter_and_its_parameters_are_nested():
+    assert set(CStreeClassifier().get_params()) == {"learner", "class_beta", "class_weight", "averaged"}
+    classifier = CStreeClassifier(CStreeLearner(beta=1, ess=2.0, search=Chains(n_iter=50)), class_weight="balanced")
+    copied = clone(classifier)
+    assert copied.learner is not classifier.learner
+    assert repr(copied) == repr(classifier)
+    assert {f"learner__{name}" for name in CStreeLearner().get_params()} < set(classifier.get_params())
+    assert classifier.set_params(learner__search__n_iter=7).learner.search == Chains(n_iter=7)
+    with pytest.raises(TypeError, match="beta"):
+        CStreeClassifier(beta=1)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"learner": "fast"}, "learner is a CStreeLearner or None, not 'fast'"),
+        (
+            {"class_beta": 1},
+            'class_beta, the context bound of the class, is a whole number from 2, "auto" or None',
+        ),
+        ({"class_weight": "even"}, 'class_weight is a mapping of classes to weights, "balanced" or None, not'),
+        ({"averaged": "yes"}, "averaged is True or False, not 'yes'"),
+    ],
+)
+def test_bad_parameters(settings, message):
+    with pytest.raises(InputError, match=message) as refused:
+        CStreeClassifier(**settings).fit(*children(20))
+    assert refused.value.parameter == next(iter(settings))
+
+
+def test_the_learner_that_is_given_is_not_fitted_itself():
+    X, y = children(300)
+    learner = CStreeLearner(**QUICK)
+    classifier = CStreeClassifier(learner).fit(X, y)
+    assert learner.beta == 2
+    assert not hasattr(learner, "cstree_")
+    assert classifier.learner_.beta == {"carrier": "auto"}
+    for beta in (1, {"exposed": 3}):
+        assert CStreeClassifier(CStreeLearner(beta=beta, **QUICK)).fit(X, y).learner_.beta == beta
 
 
 def test_classes_of_any_kind_and_names_that_clash():
@@ -55,16 +87,16 @@ def test_classes_of_any_kind_and_names_that_clash():
         {"no": 1.0, "yes": 0.0},
         {"no": "<b>", "yes": "🙂"},
     ):
-        classifier = CStreeClassifier(**QUICK).fit(X, y.astype(object).map(labels).to_numpy())
+        classifier = CStreeClassifier(CStreeLearner(**QUICK)).fit(X, y.astype(object).map(labels).to_numpy())
         assert set(classifier.predict(X)) == set(labels.values())
         assert classifier.target_ == "class"
     renamed = X.rename(columns={"exposed": "class", "diagnosis": "class_"})
-    assert CStreeClassifier(**QUICK).fit(renamed, y.to_numpy()).target_ == "class__"
+    assert CStreeClassifier(CStreeLearner(**QUICK)).fit(renamed, y.to_numpy()).target_ == "class__"
 
 
 def test_missing_features_are_summed_out():
     X, y = children(500)
-    classifier = CStreeClassifier(**QUICK).fit(X, y)
+    classifier = CStreeClassifier(CStreeLearner(**QUICK)).fit(X, y)
     gappy = X.astype(object).mask(np.random.default_rng(0).random(X.shape) < 0.4)
     probabilities = classifier.predict_proba(gappy)
     for row, expected in zip(gappy.to_dict("records")[:30], probabilities, strict=False):
@@ -76,10 +108,10 @@ def test_missing_features_are_summed_out():
 
 def test_class_weights_multiply_the_probabilities():
     X, y = children(500)
-    plain = CStreeClassifier(**QUICK).fit(X, y).predict_proba(X)
-    weighted = CStreeClassifier(class_weight={"no": 1, "yes": 3}, **QUICK).fit(X, y).predict_proba(X)
+    plain = CStreeClassifier(CStreeLearner(**QUICK)).fit(X, y).predict_proba(X)
+    weighted = CStreeClassifier(CStreeLearner(**QUICK), class_weight={"no": 1, "yes": 3}).fit(X, y).predict_proba(X)
     assert np.allclose(weighted[:, 1] / weighted[:, 0], 3 * plain[:, 1] / plain[:, 0])
-    balanced = CStreeClassifier(class_weight="balanced", **QUICK).fit(X, y)
+    balanced = CStreeClassifier(CStreeLearner(**QUICK), class_weight="balanced").fit(X, y)
     assert np.allclose(balanced.class_weight_, len(y) / (2 * np.array([(y == "no").sum(), (y == "yes").sum()])))
 
 
@@ -92,21 +124,22 @@ def rule(n, seed):
 
 def test_the_bound_of_the_class_is_raised_where_its_data_ask_for_it():
     X, y = rule(400, 0)
-    classifier = CStreeClassifier(random_state=0).fit(X, y)
+    classifier = CStreeClassifier(CStreeLearner(random_state=0)).fit(X, y)
     assert classifier.learner_.betas_ == {**dict.fromkeys("abcde", 2), "parity": 3}
     new, truth = rule(1000, 1)
     assert classifier.score(new, truth) == 1.0
-    assert CStreeClassifier(beta=2, random_state=0).fit(X, y).score(new, truth) < 0.6
+    assert CStreeClassifier(class_beta=None).fit(X, y).score(new, truth) < 0.6
     # Where nothing asks for it the bound stays, and so does the model.
     X, y = children(500)
-    assert set(CStreeClassifier(**QUICK).fit(X, y).learner_.betas_.values()) == {2}
-    assert CStreeClassifier(**QUICK).fit(X, y).cstree_ == CStreeClassifier(beta=2, **QUICK).fit(X, y).cstree_
+    assert set(CStreeClassifier(CStreeLearner(**QUICK)).fit(X, y).learner_.betas_.values()) == {2}
+    free, kept = (CStreeClassifier(CStreeLearner(**QUICK), class_beta=beta).fit(X, y) for beta in ("auto", None))
+    assert free.cstree_ == kept.cstree_
 
 
 def test_averaged_prediction_is_that_of_the_posterior():
     X, y = children(300)
-    averaged = CStreeClassifier(averaged=True, **QUICK).fit(X, y)
-    best = CStreeClassifier(**QUICK).fit(X, y)
+    averaged = CStreeClassifier(CStreeLearner(**QUICK), averaged=True).fit(X, y)
+    best = CStreeClassifier(CStreeLearner(**QUICK)).fit(X, y)
     expected = averaged.learner_.posterior_.predict_proba(X, "carrier").to_numpy()
     assert np.allclose(averaged.predict_proba(X), expected)
     assert not np.allclose(averaged.predict_proba(X), best.predict_proba(X), atol=1e-4)
@@ -123,7 +156,7 @@ def test_text_files_are_read_as_tables_are(tmp_path):
     data = pd.DataFrame({"code": ["01", "02", "01", "02"] * 25, "y": ["a", "b", "a", "a"] * 25})
     data[["code"]].assign(other="x").to_csv(tmp_path / "X.csv", index=False)
     with pytest.warns(DataWarning, match="single state"):
-        classifier = CStreeClassifier(**QUICK).fit(tmp_path / "X.csv", data["y"])
+        classifier = CStreeClassifier(CStreeLearner(**QUICK)).fit(tmp_path / "X.csv", data["y"])
     assert classifier.cstree_.states["code"] == ("01", "02")
     assert len(set(classifier.predict_proba(tmp_path / "X.csv")[:, 0])) == 2
 
@@ -139,7 +172,7 @@ def test_text_files_are_read_as_tables_are(tmp_path):
 )
 def test_bad_targets(change, message):
     with pytest.raises(InputError, match=message):
-        CStreeClassifier(**QUICK).fit(*change(*children(300)))
+        CStreeClassifier(CStreeLearner(**QUICK)).fit(*change(*children(300)))
 
 
 @pytest.mark.parametrize(
@@ -163,7 +196,7 @@ def test_balanced_weights_count_the_rows_that_are_learned_from():
     X, y = children(400)
     holes = X.astype(object)
     holes.loc[y[y == "no"].index[::2], "exposed"] = None
-    settings = {"class_weight": "balanced", "missing": "drop", **QUICK}
+    settings = {"learner": CStreeLearner(missing="drop", **QUICK), "class_weight": "balanced"}
     complete = holes.notna().all(axis=1)
     dropped = CStreeClassifier(**settings).fit(holes, y)
     assert np.allclose(dropped.class_weight_, CStreeClassifier(**settings).fit(X[complete], y[complete]).class_weight_)
@@ -178,11 +211,12 @@ def test_balanced_weights_count_the_rows_that_are_learned_from():
 # ---------------------------------------------------------------- scikit-learn
 def test_cross_validation_pipelines_searches_and_pickles_work():
     X, y = children(400)
-    assert cross_val_score(CStreeClassifier(**QUICK), X, y, cv=3, n_jobs=2).mean() > 0.8
-    pipeline = make_pipeline(FunctionTransformer(), CStreeClassifier(**QUICK)).fit(X, y)
+    assert cross_val_score(CStreeClassifier(CStreeLearner(**QUICK)), X, y, cv=3, n_jobs=2).mean() > 0.8
+    pipeline = make_pipeline(FunctionTransformer(), CStreeClassifier(CStreeLearner(**QUICK))).fit(X, y)
     assert pipeline.score(X, y) > 0.8
-    search = GridSearchCV(CStreeClassifier(**QUICK), {"beta": [0, 2]}, cv=2, scoring="neg_log_loss").fit(X, y)
-    assert search.best_params_ == {"beta": 2}
+    classifier, grid = CStreeClassifier(CStreeLearner(**QUICK)), {"learner__beta": [0, 2]}
+    search = GridSearchCV(classifier, grid, cv=2, scoring="neg_log_loss").fit(X, y)
+    assert search.best_params_ == {"learner__beta": 2}
     again = pickle.loads(pickle.dumps(search.best_estimator_))
     assert np.array_equal(again.predict_proba(X), search.predict_proba(X))
 
@@ -195,7 +229,10 @@ EXPECTED_FAILURES = {
 }
 
 
-@parametrize_with_checks([CStreeClassifier(n_iter=20, n_chains=1)], expected_failed_checks=lambda _: EXPECTED_FAILURES)
+@parametrize_with_checks(
+    [CStreeClassifier(CStreeLearner(search=Chains(n_iter=20, n_chains=1)))],
+    expected_failed_checks=lambda _: EXPECTED_FAILURES,
+)
 @pytest.mark.filterwarnings("ignore::cslearn.errors.DataWarning")
 def test_scikit_learns_own_checks(estimator, check):
     check(estimator)
@@ -215,7 +252,9 @@ def check_mushrooms(n_splits):
     for split in range(n_splits):
         rng = np.random.default_rng(split)
         train = rng.permutation(len(data)) < 0.7 * len(data)
-        classifier = CStreeClassifier(n_iter=300, n_chains=1, random_state=0).fit(X[train], y[train])
+        classifier = CStreeClassifier(CStreeLearner(search=Chains(n_iter=300, n_chains=1), random_state=0)).fit(
+            X[train], y[train]
+        )
         holes = X[~train].mask(rng.random(X[~train].shape) < 0.3)
         truth = y[~train].to_numpy()
         for test, scores in ((X[~train], full), (holes, gappy)):
@@ -249,6 +288,8 @@ def test_random_models_are_predicted_as_well_as_their_truth_allows():
     truth = random_cstree(8, random_state=1)
     data, new = truth.sample(3000, random_state=2), truth.sample(3000, random_state=3)
     target = truth.order[-1]
-    classifier = CStreeClassifier(n_iter=1000).fit(data.drop(columns=target), data[target])
+    classifier = CStreeClassifier(CStreeLearner(search=Chains(n_iter=1000))).fit(
+        data.drop(columns=target), data[target]
+    )
     best = (truth.predict(new, target).astype(object) == new[target].astype(object)).mean()
     assert classifier.score(new.drop(columns=target), new[target]) > best - 0.02

@@ -45,7 +45,7 @@ def test_fit_show_sample_score(run, data, tmp_path):
     assert "Learned from 500 rows:" in out
     assert "carrier" in out
     assert "depends on" in out
-    assert "Log score" in out
+    assert "Log score" not in out
     assert f"Model written to {path}" in out
     tree = CStree.load(path)
     assert set(tree.variables) == {"background", "diagnosis", "exposed", "carrier"}
@@ -102,7 +102,8 @@ def test_fit_for_machines(run, data, tmp_path):
         "prior", "ess", "beta", "search", "moves", "interrupted", "chains", "seconds",
     }  # fmt: skip
     assert document["order"] == list(CStree.load(tmp_path / "m.json").order)
-    assert all(set(r) == {"relation", "in_words", "log_bayes_factor", "rows"} for r in document["csi_relations"])
+    columns = {"relation", "in_words", "verdict", "log_bayes_factor", "rows"}
+    assert all(set(relation) == columns for relation in document["csi_relations"])
     assert json.loads(run("show", tmp_path / "m.json", "--json")[1])["order"] == document["order"]
 
 
@@ -115,19 +116,39 @@ def test_show_relations(run, data, model):
     documents = json.loads(out)
     assert code == 0
     assert {row["relation"] for row in documents} == set(map(str, tree.csi_relations()))
-    assert all(set(row) == {"relation", "in_words", "log_bayes_factor", "rows"} for row in documents)
+    assert all(set(row) == {"relation", "in_words", "verdict", "log_bayes_factor", "rows"} for row in documents)
     factors = [row["log_bayes_factor"] for row in documents]
     assert factors == sorted(factors, reverse=True)
     assert factors != [
         r["log_bayes_factor"] for r in json.loads(run("show", model, data, "--csi", "--json", "--ess", 1)[1])
     ]
     text = run("show", model, data, "--csi")[1]
-    assert text.splitlines()[0].split() == ["relation", "log", "Bayes", "factor", "rows"]
+    assert text.splitlines()[0].split() == ["relation", "verdict", "log", "Bayes", "factor", "rows"]
     code, out, _ = run("show", model, data, "--csi", "--csv")
     assert pd.read_csv(StringIO(out))["rows"].tolist() == [row["rows"] for row in documents]
     code, out, _ = run("show", model, "--csi", "--latex")
     assert out.startswith(r"\begin{tabular}{l}")
     assert out.count("perp") == 2 * len(documents)
+
+
+def test_show_of_a_deep_model(run, tmp_path):
+    tree = random_cstree(35, 8, method="grow", max_stages=40, max_parents=8, random_state=0)
+    tree.save(tmp_path / "deep.json")
+    code, out, _ = run("show", tmp_path / "deep.json")
+    assert code == 0
+    assert "cslearn show --variable NAME" in out
+    assert len(out.splitlines()) < 100
+    v = tree.order[-1]
+    code, out, _ = run("show", tmp_path / "deep.json", "--variable", v)
+    assert code == 0
+    assert "more stages (cslearn show --all)" in out
+    code, out, _ = run("show", tmp_path / "deep.json", "--variable", v, "--all")
+    assert len(out.splitlines()) == 1 + len(tree.stagings[v])
+    code, out, _ = run("show", tmp_path / "deep.json", "--all")
+    assert len(out.splitlines()) > tree.n_stages
+    code, _, err = run("show", tmp_path / "deep.json", "--variable", "nobody")
+    assert code != 0
+    assert "no such variable" in err
 
 
 @pytest.mark.parametrize(
@@ -369,15 +390,25 @@ def test_bad_tables_exit_with_2_and_say_what_is_wrong(run, tmp_path, name):
     ("arguments", "message"),
     [
         (["fit", "none.csv"], "none.csv"),
-        (["fit", "{data}", "--beta", "many"], "--beta is a whole number or auto, not 'many'"),
-        (["fit", "{data}", "--ess", "0"], "ess"),
+        (["fit", "{data}", "--beta", "many"], "of a stage, is a whole number from 0 or auto, not 'many'"),
+        (["fit", "{data}", "--ess", "0"], "--ess, the equivalent sample size, is a positive number or auto, not 0.0"),
         (["fit", "{data}", "--candidates", "magic"], "magic"),
         (["fit", "{data}", "-o", "no/such/place.json"], "no/such/place.json"),
         (["fit", "{data}", "--knowledge", "none.json"], "none.json"),
         (["fit", "{data}", "--weights", "weight"], "weight"),
-        (["fit", "{data}", "--n-iter", "0"], "n_iter"),
-        (["fit", "{data}", "--n-iter", "long"], "--n-iter is a whole number or auto, not 'long'"),
-        (["fit", "{data}", "--checkpoint", "no/such/place"], "cannot write no/such/place"),
+        (["fit", "{data}", "--n-iter", "0"], "--n-iter is a whole number from 1 or auto, not 0"),
+        (["fit", "{data}", "--n-iter", "long"], "--n-iter is a whole number from 1 or auto, not 'long'"),
+        (["fit", "{data}", "--n-iter", "9", "--max-iter", "9"], "--max-iter 9 bounds --n-iter auto, but --n-iter 9 is"),
+        (["fit", "{data}", "--jobs", "0"], "--jobs is a whole number from 1 or -1 for all cores, not 0"),
+        (["fit", "{data}", "--alpha", "-1"], "--alpha, the most candidates of a variable, is a whole number from 0"),
+        (["fit", "{data}", "--level", "0.1"], "--level is for --candidates pc: leave it out"),
+        (["fit", "{data}", "--candidates", "pc", "--level", "2"], "--level is a significance level between 0 and 1"),
+        (
+            ["fit", "{data}", "--search", "exact", "--n-chains", "2"],
+            "--n-chains is for chains, and an exact search",
+        ),
+        (["estimate", "{data}", "--beta", "-1"], "of a stage, is a whole number from 0 or auto, not -1"),
+        (["fit", "{data}", "--checkpoint", "no/such/place"], "Cannot write no/such/place"),
         (["fit"], "DATA"),
         (["show", "none.json"], "none.json"),
         (["show", "{data}"], "not JSON"),
@@ -427,6 +458,22 @@ def test_impossible_rows_are_counted(run, data, tmp_path):
     assert code == 0
     assert f"impossible rows       {rural.sum()}, the first is row {np.flatnonzero(rural)[0] + 1}" in out
     assert json.loads(run("score", tmp_path / "m.json", data, "--json")[1])["mean_log_prob"] is None
+
+
+def test_names_in_messages_are_those_of_the_data(run, tmp_path):
+    """Whatever they are: what Python's parameters are called here is nobody's business in the data."""
+    path = tmp_path / "data.csv"
+    odd = ["n_iter (or 'auto')", "leave_out=", 'missing="drop"', "search='exact'", "max_memory"]
+    frame = pd.DataFrame({name: list("xyxy") * 5 for name in odd}).assign(n_chains=[str(i) for i in range(20)])
+    frame.to_csv(path, index=False)
+    code, _, err = run("fit", path, "-o", tmp_path / "m.json", "--leave-out", "sample_weight=")
+    assert code == 2
+    assert err.startswith("error: --leave-out names 'sample_weight=', which the data do not have.")
+    assert all(repr(name) in err for name in odd)
+    code, _, err = run("fit", path, "-o", tmp_path / "m.json")
+    assert (code, err.split(" looks")[0]) == (2, "error: Column 'n_chains'")
+    assert "(--leave-out)" in err
+    assert "states=" not in err
 
 
 def test_phase_1_without_its_extra(run, data, tmp_path, monkeypatch):

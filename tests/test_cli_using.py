@@ -259,7 +259,7 @@ def test_a_refused_measurement_names_the_command_that_cuts_it(run, tmp_path):
     (tmp_path / "t.csv").write_text(f"dose,kind\n{rows}\n")
     code, _, err = run("fit", tmp_path / "t.csv", "-o", tmp_path / "m.json")
     assert code == 2
-    assert "(cslearn discretize)" in err
+    assert "`cslearn discretize`" in err
     code, _, _ = run("discretize", tmp_path / "t.csv", "-o", tmp_path / "cut.csv", "--bins", 3, "--method", "uniform")
     assert code == 0
     assert run("fit", tmp_path / "cut.csv", "-o", tmp_path / "m.json", "--n-iter", 100)[0] == 0

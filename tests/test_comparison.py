@@ -15,6 +15,7 @@ import naive_metrics as naive
 from cslearn import CStree, kl_divergence, random_cstree
 from cslearn.datasets import chickenpox_model, supplement_model
 from cslearn.errors import InputError, LimitError
+from cslearn.graphs.entailment import Entailment
 from cslearn.metrics import (
     backward_edges,
     compare,
@@ -26,6 +27,7 @@ from cslearn.metrics import (
     ldag_distance,
     shd,
 )
+from cslearn.metrics import relations as relations_module
 
 
 # ---------------------------------------------------------------- DAGs and CPDAGs
@@ -154,9 +156,19 @@ def test_what_cannot_be_decided_counts_as_wrong(monkeypatch):
     def undecided(self, relation):
         raise LimitError("too large")
 
-    monkeypatch.setattr(CStree, "implies", undecided)
+    monkeypatch.setattr(Entailment, "implies", undecided)
     scores = csi_scores(chickenpox_model(), chickenpox_model())
     assert (scores.precision, scores.recall) == (0.0, 0.0)
+
+
+def test_of_many_relations_an_even_share_is_looked_at(monkeypatch):
+    tree = random_cstree(14, 8, method="grow", max_stages=20, random_state=0)
+    monkeypatch.setattr(relations_module, "MOST_RELATIONS", 50)
+    n = len(tree.csi_relations())
+    scores = csi_scores(tree, tree)
+    assert n > 100
+    assert 25 < scores.n_model <= 50
+    assert (scores.precision, scores.recall) == (1.0, 1.0)
 
 
 # ---------------------------------------------------------------- orders

@@ -15,7 +15,7 @@ from scipy.stats import beta as beta_distribution
 from scipy.stats import chisquare
 
 import naive
-from cslearn import CStreeLearner, random_cstree
+from cslearn import Chains, CStreeLearner, random_cstree
 from cslearn.data import Table
 from cslearn.datasets import chickenpox_model
 from cslearn.errors import InputError
@@ -313,7 +313,7 @@ def test_edges_given_an_order_hold_with_many_rows_and_states():
 
 def test_edges_are_diagnosed_after_a_fit():
     data = chickenpox_model().sample(300, random_state=0)
-    posterior = CStreeLearner(search="mcmc", n_iter=4000, random_state=0).fit(data).posterior_
+    posterior = CStreeLearner(search=Chains(n_iter=4000), random_state=0).fit(data).posterior_
     frame = posterior.diagnostics()
     edges = frame[frame["kind"] == "edge"].set_index("quantity")
     assert len(edges) > 2
@@ -335,7 +335,7 @@ def test_edges_are_diagnosed_after_a_fit():
 
 def test_the_verdict_says_what_was_not_looked_at(monkeypatch):
     def judged():
-        fitted = CStreeLearner(search="mcmc", n_iter=4000, random_state=0).fit(data).posterior_
+        fitted = CStreeLearner(search=Chains(n_iter=4000), random_state=0).fit(data).posterior_
         return fitted.verdict, (fitted.diagnostics()["kind"] == "edge").any()
 
     data = chickenpox_model().sample(300, random_state=0)

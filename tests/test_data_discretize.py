@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.preprocessing import KBinsDiscretizer
 
-from cslearn.data import Discretizer, as_table, discretize
+from cslearn.data import Discretizer, as_table, discretize, pack
 from cslearn.errors import DataWarning, InputError
 
 RNG = np.random.default_rng(7)
@@ -44,10 +44,11 @@ def test_bins_are_closed_on_the_left() -> None:
     ("cuts", "labels"),
     [
         ((1.0,), ["<1", ">=1"]),
-        ((0.123456,), ["<0.1235", ">=0.1235"]),
+        ((0.123456,), ["<0.123456", ">=0.123456"]),
+        ((1 / 3,), ["<0.3333", ">=0.3333"]),
         ((0.123456, 0.123457), ["<0.123456", "[0.123456, 0.123457)", ">=0.123457"]),
         ((0.12341, 0.12342), ["<0.12341", "[0.12341, 0.12342)", ">=0.12342"]),
-        ((-2.5, 1234567.8), ["<-2.5", "[-2.5, 1234568)", ">=1234568"]),
+        ((-2.5, 1234567.8), ["<-2.5", "[-2.5, 1234567.8)", ">=1234567.8"]),
         ((1e-9, 1e20), ["<1e-09", "[1e-09, 1e+20)", ">=1e+20"]),
         ((1.0, np.nextafter(1.0, 2)), ["<1.0", "[1.0, 1.0000000000000002)", ">=1.0000000000000002"]),
     ],
@@ -125,7 +126,7 @@ def test_cells_that_are_no_numbers_are_named(tmp_path: Path) -> None:
 
 def test_two_bins_are_cut_at_the_median() -> None:
     binned, discretizer = discretize(_frame())
-    assert discretizer.cuts["x"] == (float(np.median(VALUES)),)
+    assert discretizer.cuts["x"] == pytest.approx((float(np.median(VALUES)),), rel=1e-3)
     assert binned["x"].cat.codes.tolist() == (np.median(VALUES) <= VALUES).astype(int).tolist()
 
 
@@ -139,7 +140,7 @@ def test_the_bins_are_those_of_sklearn(method: Any, bins: int) -> None:
             theirs.set_params(quantile_method="linear")
         codes = theirs.fit_transform(VALUES.reshape(-1, 1)).ravel()
     binned, discretizer = discretize(_frame(), bins=bins, method=method)
-    assert discretizer.cuts["x"] == pytest.approx(theirs.bin_edges_[0][1:-1])
+    assert discretizer.cuts["x"] == pytest.approx(theirs.bin_edges_[0][1:-1], rel=1e-3)  # the cuts are rounded
     assert binned["x"].cat.codes.tolist() == codes.astype(int).tolist()
 
 
@@ -335,6 +336,93 @@ def test_sachs() -> None:
     file = Path(folder, "sachs_observational_log.csv.gz")
     binned, discretizer = discretize(file)
     plain = pd.read_csv(file)
-    assert discretizer.cuts == {name: (float(plain[name].median()),) for name in plain}
+    for name in plain:
+        median = float(plain[name].median())
+        assert discretizer.cuts[name] == pytest.approx((median,), rel=1e-3)
+        assert (binned[name].cat.codes == (plain[name] >= median)).all()
     table = as_table(binned)
     assert (table.n, table.cards) == (1_755, (2,) * 11)
+
+
+# ---------------------------------------------------------------- data in batches
+def test_cuts_of_few_rows_in_batches_are_those_of_all_rows_at_once(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "dose": rng.normal(size=300),
+            "count": rng.poisson(30, size=300),
+            "few": rng.integers(3, size=300),
+            "id": np.arange(300),
+            "word": rng.choice(["a", "b"], size=300),
+        }
+    )
+    frame.to_csv(tmp_path / "d.csv", index=False)
+    for bins in (2, 3, 7):
+        with pytest.warns(DataWarning, match="'id'"):
+            expected = discretize(frame, bins=bins)[1]
+        for source in (tmp_path / "d.csv", iter([frame[:17], frame[17:]])):
+            with pytest.warns(DataWarning, match="Not cut are 'id'"):
+                assert Discretizer.learn(source, bins=bins) == expected
+    for method in ("quantile", "uniform"):
+        options: Any = {"columns": ["dose"], "bins": {"dose": 4}, "method": method}
+        assert Discretizer.learn(iter([frame]), **options) == discretize(frame, **options)[1]
+        assert Discretizer.learn(frame, **options) == discretize(frame, **options)[1]
+
+
+@pytest.mark.parametrize("order", ["random", "ascending", "descending", "zigzag"])
+def test_quantiles_of_many_rows_are_near_the_exact_ones(order: str) -> None:
+    from cslearn.data._quantiles import Quantiles
+
+    values = np.random.default_rng(1).lognormal(size=200_000)
+    if order != "random":
+        values = np.sort(values)
+    if order == "descending":
+        values = values[::-1]
+    if order == "zigzag":
+        values = np.ravel([values[:100_000], values[100_000:][::-1]], order="F")
+    size = 1000
+    quantiles = Quantiles(size)
+    for batch in np.array_split(values, 37):
+        quantiles.add(batch)
+    cuts = quantiles.cuts(10)
+    ranks = np.searchsorted(np.sort(values), cuts) / len(values)
+    bound = np.log2(len(values) / size) / size
+    assert len(cuts) == 9
+    assert np.abs(ranks - np.arange(1, 10) / 10).max() < bound / 2
+    assert sum(map(len, quantiles._levels)) < size * 10
+
+
+def test_numbers_in_batches_that_cannot_be_cut() -> None:
+    def batches(cells: list[Any]) -> Any:
+        return iter([pd.DataFrame({"a": cells}), pd.DataFrame({"a": cells})])
+
+    with pytest.raises(InputError, match="There is no column 'b'. The columns are 'a'"):
+        Discretizer.learn(batches([1.5]), columns=["b"])
+    with pytest.raises(InputError, match="'a' is not numeric"):
+        Discretizer.learn(batches(["x"]), columns=["a"])
+    with pytest.raises(InputError, match="'a' has no cell that is not missing"):
+        Discretizer.learn(batches([np.nan]), columns=["a"])
+    with pytest.raises(InputError, match="'a', one of the rows after 0: a number is not finite"):
+        Discretizer.learn(batches([np.inf]))
+    with pytest.raises(InputError, match="quantiles do not cut 'a'"):
+        Discretizer.learn(batches([0.5, 0.5]))
+    with pytest.raises(InputError, match='method must be "quantile" or "uniform"'):
+        Discretizer.learn(batches([0.5]), method="kmeans")  # type: ignore[arg-type]
+    with pytest.warns(DataWarning, match="has 2 bins instead of 5, because of ties"):
+        assert Discretizer.learn(batches([0.5, 0.5, 1]), columns=["a"], bins=5).cuts == {"a": (1.0,)}
+    assert Discretizer.learn(batches(["x"])).cuts == {}
+
+
+def test_packing_cuts_numbers_on_the_way(tmp_path: Path) -> None:
+    rng = np.random.default_rng(2)
+    frame = pd.DataFrame({"dose": rng.normal(size=300), "word": rng.choice(["a", "b"], size=300)})
+    frame.loc[7, "dose"] = np.nan
+    cutter = Discretizer.learn(iter([frame]), bins=3)
+    expected = as_table(cutter.transform(frame), missing="state")
+    frame.to_csv(tmp_path / "d.csv", index=False)
+    frame.to_parquet(tmp_path / "d.parquet")
+    for source in (tmp_path / "d.csv", tmp_path / "d.parquet", iter([frame[:5], frame[5:]]), frame):
+        packed = pack(source, discretizer=cutter, missing="state", collapse=False)
+        assert as_table(packed) == expected
+    with pytest.raises(InputError, match="discretizer= names 'x', which the data do not have"):
+        pack(tmp_path / "d.parquet", discretizer=Discretizer({"x": (1.0,)}))

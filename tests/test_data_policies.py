@@ -174,10 +174,10 @@ def test_missing_as_a_given_state() -> None:
 
 
 def test_options_are_checked() -> None:
-    with pytest.raises(InputError, match='missing must be "error", "drop" or "state"'):
+    with pytest.raises(InputError, match='missing is "error", "drop" or "state"'):
         as_table({"a": [1]}, missing="ignore")  # type: ignore[arg-type]
     for bad in (0, 2.5, True):
-        with pytest.raises(InputError, match="max_states must be a positive integer"):
+        with pytest.raises(InputError, match="max_states is a whole number from 1"):
             as_table({"a": [1]}, max_states=bad)  # type: ignore[arg-type]
 
 
@@ -274,11 +274,11 @@ def test_columns_that_are_no_variables(tmp_path: Path, cells: list[Any], message
         _repeated(9, 9, lambda i: f"id{i}"),
         _repeated(9, 10, lambda i: f"id{i}"),
         _repeated(20, 100, lambda i: i + 0.5),
-        _repeated(64, 128, int),
+        _repeated(20, 128, int),
         _repeated(64, 128, lambda i: f"s{i}"),
-        _repeated(40, 80, float),
-        _repeated(40, 80, lambda i: f"{i:03}"),
-        _repeated(40, 80, lambda i: f"{i}.0"),
+        _repeated(20, 80, float),
+        _repeated(20, 80, lambda i: f"{i:03}"),
+        _repeated(20, 80, lambda i: f"{i}.0"),
     ],
 )
 def test_columns_that_are_variables(cells: list[Any]) -> None:

@@ -10,17 +10,17 @@ import pandas as pd
 import pytest
 
 import naive
-from cslearn import CStree, CStreeLearner
+from cslearn import Chains, CStree, CStreeLearner
 from cslearn.data import as_table
 from cslearn.datasets import load_alarm, true_edges
 from cslearn.errors import DataWarning, InputError, LimitError
-from cslearn.estimators.deep import check_fit, fitting_number, grown_candidates, raised_bounds
+from cslearn.estimators.context_bounds import check_fit, fitting_number, grown_candidates, raised_bounds
 from cslearn.metrics import cpdag, shd
 from cslearn.orders import SubsetScores
 from cslearn.priors import TreePrior
 from cslearn.scores import Scores
 from cslearn.stagings import Staging
-from cslearn.stagings.deep import layout
+from cslearn.stagings.tree_weights import layout
 from problems import random_table, rows_of
 
 
@@ -78,13 +78,12 @@ def test_four_parents_are_found_with_a_bound_of_four():
     truth = three_parents(n_others=2, parents="abcd")
     data, test = truth.sample_table(2000, random_state=1), truth.sample_table(2000, random_state=2)
     known = {"tiers": [[v for v in data.variables if v != "child"], ["child"]]}
-    three, four, auto = (
-        CStreeLearner(beta=beta, search="exact", knowledge=known, random_state=0).fit(data) for beta in (3, 4, "auto")
+    three, four = (
+        CStreeLearner(beta=beta, search="exact", knowledge=known, random_state=0).fit(data) for beta in (3, 4)
     )
     assert set(four.cstree_.parents["child"]) == set("abcd")
     assert four.score(test) > three.score(test) + 0.1
-    # Parity is invisible below four: a bound that is raised step by step does not get there.
-    assert auto.betas_["child"] < 4 and four.betas_["child"] == 4
+    assert four.betas_["child"] == 4
 
 
 def test_the_bound_is_raised_where_the_data_ask_for_it_and_nowhere_else(truth):
@@ -110,7 +109,7 @@ def test_the_bound_is_raised_where_the_data_ask_for_it_and_nowhere_else(truth):
 def test_single_variables_have_a_bound_of_their_own(truth):
     data = truth.sample(1000, random_state=1)
     last = truth.order[-1]
-    learner = CStreeLearner(beta={last: 3}, n_iter=500, random_state=0).fit(data)
+    learner = CStreeLearner(beta={last: 3}, search=Chains(n_iter=500), random_state=0).fit(data)
     assert learner.betas_ == {**dict.fromkeys(truth.variables, 2), last: 3}
     assert learner.cstree_.learning["settings"]["beta"] == {last: 3}
     assert all(staging.bound <= learner.betas_[v] for v, staging in learner.cstree_.stagings.items())
@@ -118,7 +117,7 @@ def test_single_variables_have_a_bound_of_their_own(truth):
     assert CStreeLearner(beta={last: 2}, random_state=0).fit(data).betas_ == dict.fromkeys(truth.variables, 2)
     with pytest.raises(InputError, match="beta is given for 'nobody', but there is no such variable"):
         CStreeLearner(beta={"nobody": 3}).fit(data)
-    with pytest.raises(InputError, match="of single variables is 2, 3, ... or 'auto', not 1"):
+    with pytest.raises(InputError, match="a mapping of variables to 2, 3, ... .or .auto.. or .auto., not {.*: 1}"):
         CStreeLearner(beta={last: 1}).fit(data)
 
 
@@ -176,46 +175,13 @@ def test_a_bound_beyond_the_candidates_is_their_number():
     assert few.betas == (2, 3, 2, 2, 2)
 
 
-@pytest.mark.parametrize("prior", ["uniform", "tree"])
-@pytest.mark.parametrize(("cards", "beta"), [([2] * 6, 3), ([2, 3, 2, 2, 3], 4)])
-def test_contexts_that_stand_once_give_the_same_scores(cards, beta, prior, monkeypatch):
-    table = random_table(cards, 60, np.random.default_rng(8))
-    names = table.variables
-
-    def found():
-        scores = Scores(table, beta=beta, prior=prior, candidates=dict.fromkeys(names[:-1], names))
-        subsets = SubsetScores(scores)
-        level = scores.level_weights(0, np.arange(1, len(names) - 1))
-        return (
-            type(level).__name__,
-            [*subsets.local[0], *subsets.without[1], scores.order_score(names), *level.unused_probabilities()],
-            level.stage_probabilities(),
-            scores.best_staging(names[1], [names[0], *names[2:]]),
-        )
-
-    kind, values, stages, (best, staging) = found()
-    monkeypatch.setattr("cslearn.scores.MOST_ORDERED", 2)
-    monkeypatch.setattr("cslearn.orders.subsets.MOST_ORDERED", 2)
-    other_kind, other_values, other_stages, (other_best, other_staging) = found()
-    assert (kind, other_kind) == ("LevelWeights", "DeepWeights")
-    np.testing.assert_allclose(other_values, values, rtol=1e-9, atol=1e-12)
-    for key in {*stages, *other_stages}:
-        np.testing.assert_allclose(other_stages.get(key, 0.0), stages.get(key, 0.0), atol=1e-12)
-    assert abs(other_best - best) < 1e-9
-    if prior == "uniform":
-        assert other_staging == staging
-
-
 def test_a_dag_with_as_many_parents_as_the_bound_is_in_the_model_class():
     table = random_table([2] * 7, 100, np.random.default_rng(9))
     graph = nx.DiGraph([(parent, "v6") for parent in table.variables[:-1]])
-    for beta, kinds in [(6, ["tree"]), (3, ["tree", "all"]), (2, ["tree"])]:
+    for beta in (6, 3, 2):
         tree = CStree.from_dag(nx.DiGraph(list(graph.edges)[:beta]), states=table.state_map)
-        for kind in kinds:
-            scores = Scores(table, beta=beta, prior="sparse", stagings=kind)
-            assert np.isfinite(scores.cstree_score(tree))
-            less = Scores(table, beta=beta - 1, prior="sparse", stagings=kind)
-            assert less.cstree_score(tree) == -np.inf
+        assert np.isfinite(Scores(table, beta=beta, prior="sparse").cstree_score(tree))
+        assert Scores(table, beta=beta - 1, prior="sparse").cstree_score(tree) == -np.inf
 
 
 @pytest.mark.parametrize("beta", [3, 4, 5])
@@ -223,22 +189,10 @@ def test_the_tables_hold_the_bdeu_family_scores_of_all_parent_sets(beta):
     table = random_table([2, 3, 2, 2, 2, 3], 40, np.random.default_rng(10))
     rows, weights = rows_of(table)
     scores = Scores(table, beta=beta, ess=2.0)
-    cards = [table.cards[c] for c in scores.candidates[5]]
-    for size in range(5):
+    blocks = layout(tuple(table.cards[c] for c in scores.candidates[5]), beta).blocks(scores.context_scores(5))
+    for size in range(beta + 1):
         for parents in itertools.combinations(range(5), size):
-            if size > beta:
-                continue
-            if beta > 4:
-                whole = layout(tuple(cards), beta).blocks(scores.context_scores(5))[parents].sum()
-            elif size < beta:
-                table_of = scores.stage_tables(5, np.arange(5))[0][size]
-                states = itertools.product(*(range(cards[k]) for k in parents))
-                whole = sum(table_of[tuple(n for pair in zip(parents, x, strict=True) for n in pair)] for x in states)
-            else:
-                deepest = scores.stage_tables(5, np.arange(5))[1]
-                states = itertools.product(*(range(cards[k]) for k in parents[:-1]))
-                at = [tuple(n for pair in zip(parents, x, strict=False) for n in pair) for x in states]
-                whole = sum(deepest[(*place, parents[-1])] for place in at)
+            whole = blocks[parents].sum()
             expected = naive.bdeu_family(rows, weights, table.cards, 5, parents, 2.0)
             assert isclose(float(whole), expected, rel_tol=1e-9)
 
@@ -247,7 +201,7 @@ def test_the_candidates_that_were_used_are_told(tmp_path):
     truth = three_parents(n_others=12)
     data = truth.sample_table(600, random_state=1)
     last = truth.order[-1]
-    chosen = CStreeLearner(beta={last: np.int64(3)}, n_iter=200, n_chains=1, random_state=0).fit(data)
+    chosen = CStreeLearner(beta={last: np.int64(3)}, search=Chains(n_iter=200, n_chains=1), random_state=0).fit(data)
     used = chosen.posterior_.scores.candidates
     names = data.variables
     assert chosen.candidates_.sets == {v: tuple(names[c] for c in own) for v, own in zip(names, used, strict=True)}
@@ -260,13 +214,14 @@ def test_the_candidates_that_were_used_are_told(tmp_path):
     with pytest.warns(
         DataWarning, match="of 16 variables keep fewer candidates, at most .*; learner.candidates_ holds"
     ):
-        CStreeLearner(beta=3, candidates="all", max_memory=1e5, n_iter=200, n_chains=1, random_state=0).fit(data)
+        settings = {"beta": {last: 3}, "candidates": "all"}
+        CStreeLearner(**settings, search=Chains(n_iter=200, n_chains=1), random_state=0).fit(data)
 
 
 def test_growth_that_does_not_end_is_told(monkeypatch):
     data = three_parents(n_others=16).sample_table(3000, random_state=3)
     allowed = {v: tuple(w for w in data.variables if w != v) for v in data.variables}
-    monkeypatch.setattr("cslearn.estimators.deep.ROUNDS", 1)
+    monkeypatch.setattr("cslearn.estimators.context_bounds.ROUNDS", 1)
     with pytest.warns(DataWarning, match="after 1 rounds candidates .* would still have entered"):
         grown_candidates(data, allowed, np.zeros((data.p, data.p)), beta=3, ess=1.0, prior="tree")
 
@@ -274,7 +229,9 @@ def test_growth_that_does_not_end_is_told(monkeypatch):
 def test_bounds_that_are_too_large_say_which_is_not():
     data = random_table([2] * 12, 40, np.random.default_rng(11))
     with pytest.raises(LimitError, match=r"contexts of 10 variables .* no more than 8 could be taken. Give beta=8"):
-        CStreeLearner(beta=10, random_state=0).fit(data)
+        CStreeLearner(beta=10, prior="sparse", random_state=0).fit(data)
+    # Trees that are grown need no table of all contexts.
+    assert CStreeLearner(beta=10, search="greedy").fit(data).cstree_.n_stages >= 12
 
 
 # ---------------------------------------------------------------- ALARM, whose variables have up to four parents

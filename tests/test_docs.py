@@ -18,7 +18,7 @@ import typer
 
 import cslearn
 from cslearn.cli import main
-from cslearn.cli.app import app
+from cslearn.cli.commands import app
 from cslearn.datasets import chickenpox_model
 from cslearn.errors import ConvergenceWarning, DataWarning
 
@@ -151,7 +151,8 @@ def test_every_command_has_a_section_with_options_of_its_own():
         assert f"$ cslearn {command}" in text
         named = set(re.findall(r"`(--[a-z-]+)`", text))
         assert named <= options_of(command)
-    assert {*re.findall(r"`(--[a-z-]+)`", section(page, "fit")), "--json", "--help", "-h", "-o"} == options_of("fit")
+    named = re.findall(r"`(--[a-z-]+)`", section(page, "fit"))
+    assert {*named, "--json", "--help", "-h", "-o", "-v"} == options_of("fit")
 
 
 # ---------------------------------------------------------------- what the README claims
@@ -241,7 +242,7 @@ def imported_parts(part):
                 found.update(cslearn._HOMES.get(alias.name, alias.name).split(".")[-1] for alias in node.names)
             elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("cslearn."):
                 found.add(node.module.split(".")[1])
-    return found - {part, "errors", "_numerics", "_files"}
+    return found - {part, "errors", "_numerics", "_files", "_parameters", "_wording"}
 
 
 def test_the_table_names_every_part():

@@ -2,12 +2,13 @@
 
 import json
 import os
+import random
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cslearn import CStree, random_cstree
+from cslearn import CStree, CStreeLearner, random_cstree
 from cslearn.cstree.files import from_document, to_document
 from cslearn.datasets import chickenpox_model, supplement_model
 from cslearn.errors import FileError
@@ -68,7 +69,7 @@ def changed(change):
 HOSTILE = {
     "not an object": ([], "not a cslearn model"),
     "another format": ({"format": "png"}, "not a cslearn model"),
-    "too new": (changed(lambda d: d.update(version=2)), "schema version 2 and this cslearn reads up to 1: install"),
+    "too new": (changed(lambda d: d.update(version=3)), "schema version 3 and this cslearn reads up to 2: install"),
     "odd version": (changed(lambda d: d.update(version="1")), "schema"),
     "no order": (changed(lambda d: d.pop("order")), "schema.*order"),
     "an unknown key": (changed(lambda d: d.update(run="rm -rf")), "schema"),
@@ -140,3 +141,87 @@ def test_a_file_too_large_for_a_model_is_not_read(tmp_path):
 
 def test_a_document_gives_the_model_back():
     assert from_document(to_document(chickenpox_model())) == chickenpox_model()
+
+
+# ---------------------------------------------------------------- files that were changed
+@pytest.fixture(scope="module")
+def learned():
+    return CStreeLearner(random_state=0).fit(chickenpox_model().sample(200, random_state=0)).cstree_
+
+
+def test_a_changed_file_does_not_load_as_another_model(tmp_path, learned):
+    path = tmp_path / "m.json"
+    learned.save(path)
+    text = path.read_text()
+    rng = random.Random(0)
+    loaded = 0
+    for _ in range(300):
+        at = rng.randrange(len(text))
+        changed = rng.choice(
+            [
+                text[:at] + rng.choice('0123456789.-eE"{}[],: abtfn') + text[at + 1 :],
+                text[:at] + text[at + rng.randrange(1, 30) :],
+                text[:at] + rng.choice("0123456789") + text[at:],
+            ]
+        )
+        path.write_text(changed)
+        try:
+            again = CStree.load(path)
+        except FileError:
+            continue
+        loaded += 1
+        assert again == learned
+        assert again.learning == learned.learning
+    assert loaded < 100  # those with other white space
+
+
+def test_the_checksum_does_not_depend_on_white_space_or_the_order_of_keys(tmp_path, learned):
+    path = tmp_path / "m.json"
+    learned.save(path)
+    document = json.loads(path.read_text())
+    path.write_text(json.dumps(dict(reversed(document.items()))))
+    assert CStree.load(path) == learned
+
+
+def test_a_file_without_a_checksum_is_read_as_before(tmp_path, learned):
+    path = tmp_path / "m.json"
+    document = {**to_document(learned), "version": 1}
+    path.write_text(json.dumps(document))
+    assert CStree.load(path) == learned
+    document["order"].reverse()
+    path.write_text(json.dumps(document))
+    with pytest.raises(FileError):
+        CStree.load(path)
+
+
+def test_an_edited_file_says_what_to_do(tmp_path):
+    path = tmp_path / "m.json"
+    chickenpox_model().save(path)
+    path.write_text(path.read_text().replace('"rural"', '"country"'))
+    with pytest.raises(FileError, match=r"m\.json: it was changed after it was written.* delete the line 'checksum'"):
+        CStree.load(path)
+    document = json.loads(path.read_text())
+    del document["checksum"]
+    path.write_text(json.dumps(document))
+    assert CStree.load(path).states["background"] == ("country", "urban")
+
+
+WRONG_LEARNING = {
+    "settings": {"settings": []},
+    "ess": {"settings": {"ess": "much"}},
+    "no ess": {"settings": {"ess": 0}},
+    "missing": {"settings": {"missing": ["em"]}},
+    "orders": {"orders": [1, 2]},
+    "chains": {"orders": {"variables": ["a"], "chains": [{"moves": -1}]}},
+    "verdict": {"orders": {"variables": ["a"], "chains": [], "verdict": "fine"}},
+    "rows": {"rows": "many"},
+    "edges": {"edges": [{"between": ["a"], "forward": 0.5, "backward": 0.5}]},
+}
+
+
+@pytest.mark.parametrize("name", WRONG_LEARNING)
+def test_how_a_model_was_learned_is_checked(tmp_path, name):
+    path = tmp_path / "m.json"
+    path.write_text(json.dumps({**to_document(chickenpox_model()), "learning": WRONG_LEARNING[name]}))
+    with pytest.raises(FileError, match="does not follow the schema of a model: data.learning"):
+        CStree.load(path)

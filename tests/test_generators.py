@@ -9,6 +9,7 @@ from scipy.stats import chisquare
 import naive
 from cslearn import random_cstree
 from cslearn.errors import InputError, LimitError
+from cslearn.stagings import Staging
 
 
 @pytest.mark.parametrize("beta", [1, 2])
@@ -42,6 +43,23 @@ def test_the_context_bound_holds(method, beta):
     tree = random_cstree([2, 3, 1, 4, 2, 2], beta, method=method, random_state=3)
     assert all(staging.bound <= beta for staging in tree.stagings.values())
     assert all("X3" not in parents for parents in tree.parents.values())
+
+
+@pytest.mark.parametrize("beta", [0, 3, 10])
+def test_grown_stagings_keep_to_their_bounds_and_partition_their_levels(beta):
+    cards = [2, 3, 1, 4, 2, 2, 11, 2, 3, 2, 2, 2]
+    tree = random_cstree(cards, beta, method="grow", max_stages=30, max_parents=6, random_state=3)
+    for staging in tree.stagings.values():
+        assert staging.bound <= beta
+        assert len(staging) <= 30
+        assert len(staging.context_variables) <= 6
+        assert Staging(staging.scope, staging.contexts) == staging  # checked anew: no overlap and no hole
+    assert (max(staging.bound for staging in tree.stagings.values()) > 3) == (beta == 10)
+
+
+def test_a_single_stage_is_never_split_beyond_the_most_stages():
+    tree = random_cstree([7, 7, 7], 3, method="grow", max_stages=6, random_state=0)
+    assert tree.n_stages == 3
 
 
 def test_larger_bounds():
@@ -88,7 +106,9 @@ def test_concentration():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"method": "some"}, "'uniform', 'tree' or 'split'"),
+        ({"method": "some"}, "one of 'uniform', 'tree', 'split', 'grow'"),
+        ({"method": "grow", "max_stages": 0}, "max_stages"),
+        ({"method": "grow", "max_parents": -1}, "max_parents"),
         ({"p_context": 2}, "p_context is a probability"),
         ({"concentration": 0}, "concentration"),
         ({"order": ["X1"]}, "lacks 'X2'"),

@@ -19,7 +19,7 @@ from cslearn.estimators import relation_table
 from cslearn.graphs import (
     CSIRelation,
     RelationTable,
-    SupportedRelation,
+    WeighedRelation,
     absorption,
     contraction,
     decomposition,
@@ -29,6 +29,7 @@ from cslearn.graphs import (
     weak_union,
 )
 from cslearn.graphs import entailment as entailment_module
+from cslearn.graphs import minimal_contexts as minimal_module
 from cslearn.graphs import patterns as patterns_module
 from cslearn.graphs.entailment import Entailment
 from cslearn.graphs.patterns import hole, prime_patterns, smallest_cover
@@ -79,16 +80,28 @@ def test_a_cover_is_exact_and_smallest(problem):
     assert len(cover) == fewest_patterns(target, scope)
 
 
+@pytest.mark.parametrize("limit", ["PATTERN_LIMIT", "PRIME_LIMIT", "STEP_LIMIT"])
 @given(problem=covers())
-def test_beyond_the_limit_a_cover_is_exact_irredundant_and_prime(problem):
+def test_beyond_the_limits_a_cover_is_exact_with_no_more_patterns_than_given(limit, problem):
     patterns, scope = problem
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(patterns_module, "STEP_LIMIT", -1)
+        patch.setattr(patterns_module, limit, -1)
         cover = smallest_cover(patterns, scope)
     assert covered(cover, scope) == covered(patterns, scope)
-    if len(cover) < len(patterns):
-        assert set(cover) <= set(prime_patterns(patterns, scope))
-        assert all(covered([p for p in cover if p != q], scope) < covered(patterns, scope) for q in cover)
+    assert len(cover) <= len(patterns)
+
+
+def test_beyond_the_limits_the_leaves_of_a_tree_are_joined_to_its_branches():
+    tree = random_cstree(14, 10, method="grow", max_stages=100, random_state=3)
+    child = tree.order[-1]
+    parents = tree.parents[child]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(patterns_module, "PATTERN_LIMIT", 0)
+        label = tree.to_ldag().labels[parents[1], child]
+    leaves = [context for context in tree.stagings[child] if parents[1] not in context]
+    assert len(label) < len(leaves)
+    assert all(hole(label, leaf, tree.states) is None for leaf in leaves)
+    assert all(hole(leaves, context, tree.states) is None for context in label)
 
 
 def test_a_cover_may_need_more_than_a_greedy_one():
@@ -239,7 +252,7 @@ def test_relations_are_values():
     assert len({one, same, symmetry(one)}) == 2
     assert pickle.loads(pickle.dumps(one)) == one
     assert str(one) == "a, b _||_ c, d | e, f, s=1, t=2"
-    assert one.in_words() == "a and b do not depend on c and d given e and f, once s is 1 and t is 2"
+    assert one.in_words() == "a and b do not depend on c and d once s is 1 and t is 2, whatever e and f"
     assert CSIRelation("a", "b").in_words() == "a does not depend on b"
     assert CSIRelation("a", "b", given="c").in_words() == "a does not depend on b given c"
     assert one.variables == set("abcdefst")
@@ -703,6 +716,37 @@ def test_trees_of_other_variables_cannot_be_compared():
         supplement_model().is_markov_equivalent(chickenpox_model())
 
 
+def test_deep_models_are_decided_by_their_stages_or_refused():
+    tree = random_cstree([3] * 30, 9, method="grow", max_stages=40, max_parents=14, random_state=0)
+    assert tree.is_markov_equivalent(tree)
+    relation = tree.csi_relations()[-1]
+    assert tree.implies(relation)
+    with pytest.raises(LimitError, match=r"cannot decide whether .* limit of 4,194,304"):
+        tree.implies(CSIRelation(tree.order[-1], tree.order[0]))
+    # The same order, and one stage split: not the same model, which no table is needed to see.
+    v = max(tree.order, key=lambda v: len(tree.stagings[v]))
+    context = next(c for c in tree.stagings[v] if len(c) < len(tree.parents[v]))
+    parent = next(u for u in tree.parents[v] if u not in context)
+    finer = [c for c in tree.stagings[v] if c != context] + [context | {parent: x} for x in tree.states[parent]]
+    split = CStree(tree.order, {**tree.stagings, v: finer}, states=tree.states)
+    assert not tree.is_markov_equivalent(split)
+
+
+@given(cards=st.lists(st.integers(2, 3), min_size=2, max_size=4), seed=st.integers(0, 2**32 - 1))
+def test_with_the_same_order_each_stage_lies_within_one_just_if_its_relation_is_entailed(cards, seed):
+    order = [f"X{k + 1}" for k in range(len(cards))]
+    one, two = (
+        random_cstree(cards, 3, method="grow", max_stages=5, order=order, random_state=[seed, k]) for k in range(2)
+    )
+    for position, v in enumerate(order):
+        expected = all(
+            Entailment(one).implies(CSIRelation(v, others, context))
+            for context in two.stagings[v]
+            if (others := [u for u in order[:position] if u not in context])
+        )
+        assert minimal_module._refines(two.stagings[v], one.stagings[v]) == expected
+
+
 # ---------------------------------------------------------------- tables of relations
 AWKWARD = CSIRelation('<b>&"', "50%_a", {"c, d": "=\n🐟"})
 
@@ -710,11 +754,13 @@ AWKWARD = CSIRelation('<b>&"', "50%_a", {"c, d": "=\n🐟"})
 def test_a_table_shows_the_columns_that_there_are():
     plain = RelationTable([CSIRelation("a", "b", {"s": 1}), AWKWARD])
     assert plain.to_frame().columns.tolist() == ["relation", "in_words"]
-    full = RelationTable([SupportedRelation(plain[0].relation, 2.25, 1000.0, 0.9), SupportedRelation(AWKWARD, -1.0)])
-    assert full.to_frame().columns.tolist() == ["relation", "in_words", "log_bayes_factor", "rows", "probability"]
+    full = RelationTable([WeighedRelation(plain[0].relation, 2.25, 1000.0, 0.9), WeighedRelation(AWKWARD, -1.0)])
+    assert full.to_frame().columns.tolist() == [
+        "relation", "in_words", "verdict", "log_bayes_factor", "rows", "probability",
+    ]  # fmt: skip
     lines = str(full[:1]).splitlines()
-    assert lines == ["relation        log Bayes factor   rows  probability",
-                     "a _||_ b | s=1               2.2  1,000        0.900"]  # fmt: skip
+    assert lines == ["relation          verdict  log Bayes factor   rows  probability",
+                     "a _||_ b | s=1  supported               2.2  1,000        0.900"]  # fmt: skip
     assert len(full[1:]) == 1
     assert full[1].n_rows is None
     assert full == RelationTable(full)
@@ -726,9 +772,7 @@ def test_a_table_shows_the_columns_that_there_are():
 
 def test_a_table_as_csv_gives_relations_back():
     states = {'<b>&"': (0, 1), "50%_a": (0, 1), "c, d": ("x", "=\n🐟"), "e": (0, 1)}
-    table = RelationTable(
-        [SupportedRelation(AWKWARD, 1.5, 10.0), SupportedRelation(CSIRelation("e", "50%_a"), 0.5, 20.0)]
-    )
+    table = RelationTable([WeighedRelation(AWKWARD, 1.5, 10.0), WeighedRelation(CSIRelation("e", "50%_a"), 0.5, 20.0)])
     frame = pd.read_csv(StringIO(table.to_csv()))
     assert [CSIRelation.parse(text, states) for text in frame["relation"]] == [row.relation for row in table]
     assert frame["log_bayes_factor"].tolist() == [1.5, 0.5]
@@ -736,14 +780,14 @@ def test_a_table_as_csv_gives_relations_back():
 
 
 def test_a_table_in_html_and_latex_does_no_harm():
-    table = RelationTable([SupportedRelation(AWKWARD, 1.5)])
+    table = RelationTable([WeighedRelation(AWKWARD, 1.5)])
     html = table._repr_html_()
     assert "<b>" not in html
     assert "&lt;b&gt;&amp;" in html
     tex = table.to_latex()
     assert r"\text{\textless{}b\textgreater{}\&\textquotedbl{}}" in tex
     assert r"\text{50\%\_a}" in tex
-    assert tex.splitlines()[0] == r"\begin{tabular}{lr}"
+    assert tex.splitlines()[0] == r"\begin{tabular}{llr}"
 
 
 def test_the_evidence_for_relations_compares_a_stage_with_its_best_split():

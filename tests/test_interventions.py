@@ -14,7 +14,7 @@ from scipy.stats import beta as beta_distribution
 
 import naive
 import naive_inference
-from cslearn import CStree, CStreeLearner, random_cstree
+from cslearn import Chains, CStree, CStreeLearner, random_cstree
 from cslearn.candidates import candidate_sets
 from cslearn.candidates.screen import _Counter
 from cslearn.datasets import chickenpox_model
@@ -207,7 +207,7 @@ def chain():
 def test_directions_that_observation_leaves_open_are_found_by_interventions(seed):
     tree = chain()
     seen = tree.sample(1000, random_state=seed).astype(object).assign(set=None)
-    settings = {"n_iter": 4000, "random_state": 0}
+    settings = {"search": Chains(n_iter=4000), "random_state": 0}
     observed = CStreeLearner(**settings).fit(seen.drop(columns="set"))
     before = observed.posterior_.precedence()
     assert 0.1 < before.loc["a", "b"] < 0.9
@@ -308,8 +308,8 @@ def test_bad_descriptions_of_what_was_set(interventions, message):
 def test_interventions_change_what_is_learned_from_the_sachs_data():
     data = pd.read_csv(Path(os.environ["CSLEARN_DATA"]) / "sachs_interventional_disc.csv")
     assert data.shape == (5400, 12)
-    learner = CStreeLearner(n_iter=3000, random_state=0).fit(data, interventions="INT")
-    plain = CStreeLearner(n_iter=3000, random_state=0).fit(data.drop(columns="INT"))
+    learner = CStreeLearner(search=Chains(n_iter=3000), random_state=0).fit(data, interventions="INT")
+    plain = CStreeLearner(search=Chains(n_iter=3000), random_state=0).fit(data.drop(columns="INT"))
     assert learner.cstree_.variables == plain.cstree_.variables
     # The network that biologists agree on. PKC was set in 600 of the rows; it acts on PKA and Jnk.
     known = {

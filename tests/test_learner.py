@@ -15,22 +15,23 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import naive
-from cslearn import CStree, CStreeLearner, random_cstree
+from cslearn import PC, All, Chains, CStree, CStreeLearner, GRaSP, Screen, random_cstree
 from cslearn.data import as_table
 from cslearn.datasets import chickenpox_model
 from cslearn.errors import ConvergenceWarning, DataWarning, FileError, InputError, LimitError
-from cslearn.estimators.searching import exact_memory
+from cslearn.estimators import Auto, Given
+from cslearn.estimators.order_search import exact_memory
 from cslearn.orders.summary import summarise
 from cslearn.scores import Scores
 from problems import random_table, rows_of
 
-QUICK = {"n_iter": 300, "random_state": 0}
+QUICK = {"search": Chains(n_iter=300), "random_state": 0}
 
 
 # ---------------------------------------------------------------- exactness
 def test_the_order_is_the_best_of_an_exact_search_and_a_central_one_of_chains():
     table = random_cstree(8, random_state=0).sample_table(100, random_state=0)
-    settings = {"n_iter": 200, "random_state": 0}
+    settings = {"search": Chains(n_iter=200), "random_state": 0}
     for changed in ({}, {**settings, "estimate": "best"}):
         learner = CStreeLearner(**changed).fit(table)
         assert learner.order_ == learner.posterior_.order_names(learner.posterior_.best.best_order)
@@ -42,17 +43,17 @@ def test_the_order_is_the_best_of_an_exact_search_and_a_central_one_of_chains():
         assert learner.order_ != posterior.order_names(posterior.best.best_order)
         assert learner.log_order_score_ < posterior.best.best_log_score
         assert isclose(learner.log_order_score_, posterior.scores.order_score(learner.order_), rel_tol=1e-12)
-    with pytest.raises(InputError, match="no estimate 'middle'; choose one of 'auto', 'best', 'central'"):
+    with pytest.raises(InputError, match='estimate is "auto", "best" or "central", not \'middle\''):
         CStreeLearner(estimate="middle").fit(table)
 
 
-@pytest.mark.parametrize("search", ["exact", "mcmc"])
-@pytest.mark.parametrize("nothing", [{"candidates": {}}, {"alpha": 0}])
+@pytest.mark.parametrize("search", ["exact", Chains(n_iter=50)])
+@pytest.mark.parametrize("nothing", [{}, Auto(alpha=0)])
 @pytest.mark.parametrize("p", [4, 16])
 def test_without_candidates_all_variables_are_independent(search, nothing, p):
     table = random_cstree(p, random_state=0).sample_table(100, random_state=0)
     beta = 2 if search == "exact" else 3
-    learner = CStreeLearner(beta=beta, search=search, n_iter=50, random_state=0, **nothing).fit(table)
+    learner = CStreeLearner(beta=beta, search=search, candidates=nothing, random_state=0).fit(table)
     assert learner.cstree_.n_stages == p
     assert not learner.cstree_.to_dag().edges
     assert not learner.posterior_.edge_probabilities().to_numpy().any()
@@ -67,7 +68,7 @@ def test_an_interrupt_after_the_search_keeps_the_fit(monkeypatch):
     for place in ("cslearn.posterior.CStreePosterior.central_tree", "cslearn.estimators.learner.averaged_parameters"):
         with monkeypatch.context() as patch, pytest.warns(DataWarning, match="interrupted after"):
             patch.setattr(place, interrupted)
-            learner = CStreeLearner(n_iter=200, random_state=0).fit(table)
+            learner = CStreeLearner(search=Chains(n_iter=200), random_state=0).fit(table)
         assert learner.interrupted_
         assert np.isfinite(learner.score(table))
         if "central" in place:
@@ -77,7 +78,11 @@ def test_an_interrupt_after_the_search_keeps_the_fit(monkeypatch):
 
 def test_the_record_says_which_order_was_taken():
     table = random_cstree(8, random_state=0).sample_table(100, random_state=0)
-    for changed, taken in (({}, "best"), ({"n_iter": 200}, "central"), ({"n_iter": 200, "estimate": "best"}, "best")):
+    for changed, taken in (
+        ({}, "best"),
+        ({"search": Chains(n_iter=200)}, "central"),
+        ({"search": Chains(n_iter=200), "estimate": "best"}, "best"),
+    ):
         learner = CStreeLearner(**changed, random_state=0).fit(table)
         assert learner.cstree_.learning["settings"]["estimate"] == learner.estimate_ == taken
 
@@ -128,9 +133,9 @@ def test_the_learned_model_is_consistent():
 @pytest.mark.parametrize("beta", [0, 1, 2])
 def test_the_bounds_hold(beta):
     data = random_cstree(8, random_state=1).sample(500, random_state=2)
-    tree = CStreeLearner(beta=beta, alpha=3, **QUICK).fit(data).cstree_
+    tree = CStreeLearner(beta=beta, candidates=All(alpha=3), **QUICK).fit(data).cstree_
     assert all(staging.bound <= beta for staging in tree.stagings.values())
-    learner = CStreeLearner(beta=beta, alpha=3, **QUICK).fit(data)
+    learner = CStreeLearner(beta=beta, candidates=All(alpha=3), **QUICK).fit(data)
     assert all(len(candidates) <= 3 for candidates in learner.candidates_.sets.values())
     assert all(set(tree.parents[v]) <= set(learner.candidates_.sets[v]) for v in tree.order)
     assert learner.candidates_.dropped
@@ -147,7 +152,9 @@ def test_knowledge_holds_in_the_model():
     dag = learner.cstree_.to_dag()
     assert not dag.has_edge("exposed", "carrier")
     assert not dag.has_edge("carrier", "exposed")
-    learner = CStreeLearner(knowledge={"required": [("carrier", "background")]}, alpha=1, **QUICK).fit(data)
+    learner = CStreeLearner(knowledge={"required": [("carrier", "background")]}, candidates=All(alpha=1), **QUICK).fit(
+        data
+    )
     assert learner.order_.index("carrier") < learner.order_.index("background")
     assert learner.candidates_.sets["background"] == ("carrier",)
 
@@ -162,7 +169,7 @@ def test_candidates_of_phase_1(method):
 
 def test_candidates_from_the_skeleton():
     data = chickenpox_model().sample(1000, random_state=0)
-    sets = CStreeLearner(candidates="pc", from_graph="skeleton", level=0.01, **QUICK).fit(data).candidates_.sets
+    sets = CStreeLearner(candidates=PC(graph="skeleton", level=0.01), **QUICK).fit(data).candidates_.sets
     assert all(v in sets[u] for v in sets for u in sets[v])
 
 
@@ -218,8 +225,8 @@ def test_the_same_data_and_seed_give_the_same_model_however_they_come(tmp_path):
 
 def test_the_number_of_workers_does_not_matter():
     data = random_cstree(10, random_state=3).sample(300, random_state=1)
-    one = CStreeLearner(n_jobs=1, n_chains=4, **QUICK).fit(data)
-    four = CStreeLearner(n_jobs=4, n_chains=4, **QUICK).fit(data)
+    one = CStreeLearner(n_jobs=1, **QUICK).fit(data)
+    four = CStreeLearner(n_jobs=4, **QUICK).fit(data)
     assert one.cstree_ == four.cstree_
     assert np.array_equal(one.posterior_.orders, four.posterior_.orders)
 
@@ -237,7 +244,7 @@ def test_renamed_states_and_permuted_columns_learn_the_same_structure():
     tree = random_cstree(6, random_state=5)
     data = tree.sample(1000, random_state=1)
     renamed = data.astype(object).replace({0: "zero", 1: "one"})[list(data.columns[::-1])]
-    first, second = CStreeLearner(n_iter=2000).fit(data), CStreeLearner(n_iter=2000).fit(renamed)
+    first, second = (CStreeLearner(search=Chains(n_iter=2000)).fit(rows) for rows in (data, renamed))
     assert isclose(first.log_order_score_, second.log_order_score_, rel_tol=1e-9)
 
 
@@ -288,35 +295,82 @@ def test_too_little_data(data, message):
     ("settings", "message"),
     [
         ({"beta": "three"}, "beta, the largest number of context variables of a stage"),
-        ({"beta": "two"}, "beta"),
-        ({"search": "greedy"}, "no search 'greedy'; choose one of 'auto', 'exact', 'mcmc'"),
-        ({"n_iter": 0}, "n_iter is a whole number, at least 1, or 'auto' not 0"),
-        ({"n_iter": "long"}, "n_iter is a whole number, at least 1, or 'auto' not 'long'"),
-        ({"max_iter": 0}, "max_iter is a whole number, at least 1"),
-        ({"n_iter": 10, "max_iter": 20}, "max_iter=20 bounds n_iter='auto', but n_iter is 10: leave one out"),
-        ({"checkpoint_every": -1}, "checkpoint_every is a number of seconds"),
-        ({"checkpoint": "run.ckpt", "missing": "em"}, "a checkpoint holds one search"),
-        ({"checkpoint": "run.ckpt", "random_state": None}, "give random_state= a number, not None"),
-        ({"checkpoint": "run.ckpt", "search": "exact"}, "leave checkpoint= out, or give search='mcmc'"),
+        ({"beta": {"carrier": 1}}, "a mapping of variables to 2, 3, ..."),
+        ({"search": "quick"}, r'search is Chains\(...\), "auto", "greedy", "exact" or "mcmc", not .quick.'),
+        ({"search": Chains}, "not <class"),
+        ({"search": Chains(checkpoint="run.ckpt"), "missing": "em"}, "a checkpoint holds one search"),
+        ({"search": Chains(checkpoint="run.ckpt"), "random_state": None}, "random_state is a number, not None"),
         ({"random_state": -1}, "random_state is a whole number from 0, a RandomState or None, not -1"),
         ({"random_state": 1.5}, "random_state is a whole number"),
         ({"random_state": True}, "random_state is a whole number"),
         ({"random_state": "zero"}, "random_state is a whole number .* not 'zero'"),
-        ({"n_chains": None}, "n_chains"),
-        ({"thin": 2.5}, "thin"),
-        ({"n_iter": 10, "burn_in": 10}, "leaves no draws"),
-        ({"prior": "flat"}, "no prior"),
+        ({"prior": "flat"}, 'prior is a Prior, "adaptive", "tree", "sparse" or "uniform", not .flat.'),
         ({"ess": -1}, "ess"),
-        ({"parameters": "median"}, "no estimate"),
+        ({"parameters": "median"}, 'parameters is "averaged", "mean", "map" or "mle", not .median.'),
         ({"candidates": {"carrier": ["age"]}}, "age"),
         ({"candidates": "magic"}, "magic"),
+        ({"candidates": 5}, "candidates is All, Screen, PC or GRaSP, a graph, a mapping or a matrix, .* not 5"),
+        ({"n_jobs": "x"}, "n_jobs is a whole number from 1, -1 for all cores or None, not 'x'"),
+        ({"n_jobs": 0}, "n_jobs is .* not 0"),
+        ({"max_memory": None}, "max_memory is a positive number of bytes, not None"),
+        ({"states": 5}, "states is a mapping of variables to lists of their states or None, not 5"),
+        ({"callback": 5}, "callback is a function or None, not 5"),
+        ({"missing": "guess"}, 'missing is "error", "drop", "state" or "em", not .guess.'),
+        ({"knowledge": ["a"]}, "knowledge is Knowledge, a mapping or None, not"),
         ({"knowledge": {"required": [("carrier", "exposed"), ("exposed", "carrier")]}}, "carrier"),
         ({"knowledge": {"required": [("carrier", "age")]}}, "age"),
     ],
 )
 def test_bad_settings(settings, message):
-    with pytest.raises(InputError, match=message):
+    with pytest.raises(InputError, match=message) as refused:
         CStreeLearner(**settings).fit(chickenpox_model().sample(20, random_state=0))
+    if len(settings) == 1 and not isinstance(next(iter(settings.values())), dict):
+        assert refused.value.parameter == next(iter(settings))
+
+
+@pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")
+def test_a_numpy_matrix_is_refused():
+    with pytest.raises(InputError, match=r"Give np.asarray\(X\)"):
+        CStreeLearner().fit(np.matrix([[0, 1], [1, 0], [1, 1]]))
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"n_iter": 0}, 'n_iter is a whole number from 1, "auto" or None, not 0'),
+        ({"n_iter": True}, "n_iter is a whole number from 1, .* not True"),
+        ({"n_iter": "long"}, "n_iter is a whole number from 1, .* not 'long'"),
+        ({"max_iter": 0}, "max_iter is a whole number from 1 or None, not 0"),
+        ({"max_iter": 20, "n_iter": 10}, 'max_iter=20 bounds n_iter="auto", but n_iter=10 is given: leave one out'),
+        ({"n_chains": None}, "n_chains is a whole number from 1, not None"),
+        ({"n_temperatures": 0}, "n_temperatures"),
+        ({"thin": 2.5}, "thin is a whole number from 1 or None, not 2.5"),
+        ({"burn_in": 10, "n_iter": 10}, "burn_in=10 leaves no draws of n_iter=10"),
+        ({"checkpoint": 5}, "checkpoint is the name of a file or None, not 5"),
+        ({"checkpoint_every": -1}, "checkpoint_every is a number of seconds from 0, not -1"),
+    ],
+)
+def test_bad_chains_are_refused_when_they_are_made(settings, message):
+    with pytest.raises(InputError, match=message) as refused:
+        Chains(**settings)
+    assert refused.value.parameter == next(iter(settings))
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: PC(level=0), "level is a significance level between 0 and 1, such as 0.05, not 0"),
+        (lambda: PC(level="5%"), "level is a significance level"),
+        (lambda: PC(alpha=-1), "alpha, the most candidates of a variable, is a whole number from 0 or None, not -1"),
+        (lambda: GRaSP(graph="dag"), 'graph is "cpdag" or "skeleton", not .dag.'),
+        (lambda: All(alpha=1.5), "alpha, .* not 1.5"),
+        (lambda: Screen(alpha=True), "alpha, .* not True"),
+        (lambda: Given("pc"), "sets is a graph, a mapping or a matrix, not 'pc'"),
+    ],
+)
+def test_bad_selections_are_refused_when_they_are_made(make, message):
+    with pytest.raises(InputError, match=message):
+        make()
 
 
 def test_scoring_an_unknown_state():
@@ -338,7 +392,7 @@ def test_an_interrupt_keeps_the_best_model_and_says_so():
             _thread.interrupt_main()
 
     with pytest.warns(DataWarning, match=r"interrupted after [\d,]+ moves of 4 chains: this is the best model"):
-        learner = CStreeLearner(n_iter=50_000_000, thin=1000, callback=interrupt).fit(data)
+        learner = CStreeLearner(search=Chains(n_iter=50_000_000, thin=1000), callback=interrupt).fit(data)
     assert learner.interrupted_
     assert learner.n_iter_ < 200_000_000
     assert isinstance(learner.cstree_, CStree)
@@ -356,7 +410,7 @@ def test_chains_go_on_until_they_agree_or_the_limit_is_reached():
     with pytest.warns(
         ConvergenceWarning, match=r"after 2,600 moves each: .* give search=.exact., .*, a larger max_iter, more"
     ):
-        limited = CStreeLearner(max_iter=2600, n_chains=2, beta=1, random_state=3).fit(
+        limited = CStreeLearner(search=Chains(max_iter=2600, n_chains=2), beta=1, random_state=3).fit(
             random_cstree(20, random_state=1).sample(500, random_state=2)
         )
     assert limited.n_iter_ == 5200
@@ -365,28 +419,28 @@ def test_chains_go_on_until_they_agree_or_the_limit_is_reached():
 
 def test_short_chains_are_called_short():
     data = chickenpox_model().sample(500, random_state=0)
-    with pytest.warns(ConvergenceWarning, match=r"n_iter \(or 'auto'\)"):
-        learner = CStreeLearner(n_iter=30).fit(data)
+    with pytest.warns(ConvergenceWarning, match=r'n_iter \(or "auto"\)'):
+        learner = CStreeLearner(search=Chains(n_iter=30)).fit(data)
     assert learner.n_iter_ == 120
     # What helps is named where it can be had.
     many = random_cstree(24, random_state=1).sample(200, random_state=2)
-    for settings, rows, helps in (
-        ({}, data, "give search='exact', which searches all orders, a larger n_iter .*, or several temperatures"),
-        ({"n_temperatures": 2}, data, r"searches all orders, a larger n_iter \(or 'auto'\), or more chains \(n_chains"),
-        ({"max_memory": 1}, data.iloc[:, :3], "give a larger n_iter"),
-        ({}, many, "give a larger n_iter"),
+    for chains, settings, rows, helps in (
+        ({}, {}, data, 'give search="exact", which searches all orders, a larger n_iter .*, or several temperatures'),
+        ({"n_temperatures": 2}, {}, data, r'all orders, a larger n_iter \(or "auto"\), or more chains \(n_chains'),
+        ({}, {"max_memory": 1}, data.iloc[:, :3], "give a larger n_iter"),
+        ({}, {}, many, "give a larger n_iter"),
     ):
         with pytest.warns(ConvergenceWarning, match=helps):
-            CStreeLearner(n_iter=30, **settings).fit(rows)
+            CStreeLearner(search=Chains(n_iter=30, **chains), **settings).fit(rows)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        CStreeLearner(n_iter=5000).fit(data)
+        CStreeLearner(search=Chains(n_iter=5000)).fit(data)
 
 
 def test_too_many_variables_for_an_exact_search_are_refused_before_it_begins():
     data = pd.DataFrame(np.random.default_rng(0).integers(2, size=(50, 40))).add_prefix("x")
     with pytest.raises(LimitError, match="orders of 40 variables goes through 2\\^40 sets"):
-        CStreeLearner(search="exact", alpha=3).fit(data)
+        CStreeLearner(search="exact", candidates=All(alpha=3)).fit(data)
 
 
 @pytest.mark.parametrize("search", ["exact", "auto"])
@@ -421,7 +475,11 @@ def assert_same_fit(one, other):
 def two_passes():
     """Data on which the second pass depends on the length of the first, and settings."""
     table = random_cstree(9, beta=3, concentration=3.0, random_state=4).sample_table(150, random_state=4)
-    return table, {"beta": 3, "n_chains": 2, "search": "mcmc", "random_state": 4}
+    return table, {"beta": dict.fromkeys(table.variables, 3), "search": Chains(n_chains=2), "random_state": 4}
+
+
+def fitted(table, settings, **chains):
+    return CStreeLearner(**{**settings, "search": settings["search"].changed(**chains)}).fit(table)
 
 
 @pytest.mark.filterwarnings("ignore::cslearn.errors.ConvergenceWarning")
@@ -429,15 +487,16 @@ def two_passes():
 def test_two_passes_go_on_from_their_checkpoints_to_a_larger_number_of_moves(tmp_path, first, begun_anew):
     """A longer first pass may find another order, and choose another prior: then the second begins anew."""
     table, settings = two_passes()
-    whole = CStreeLearner(n_iter=2000, **settings).fit(table)
+    whole = fitted(table, settings, n_iter=2000)
     file = tmp_path / "run.ckpt"
-    part = CStreeLearner(n_iter=first, checkpoint=file, **settings).fit(table)
+    part = fitted(table, settings, n_iter=first, checkpoint=file)
     assert (part.prior_ != whole.prior_) == begun_anew
-    resumed = CStreeLearner(n_iter=2000, checkpoint=file, **settings).fit(table)
+    resumed = fitted(table, settings, n_iter=2000, checkpoint=file)
     assert_same_fit(resumed, whole)
     # Neither pass is made again when both are over.
     seen = []
-    again = CStreeLearner(n_iter=2000, checkpoint=file, callback=lambda *told: seen.append(told), **settings).fit(table)
+    settings["callback"] = lambda *told: seen.append(told)
+    again = fitted(table, settings, n_iter=2000, checkpoint=file)
     assert_same_fit(again, whole)
     assert ("context bounds", None) in seen
     assert all(progress is None for _, progress in seen)
@@ -453,8 +512,8 @@ def test_a_fit_of_two_passes_may_be_ended_in_both_of_them(tmp_path, monkeypatch,
     from cslearn.orders import checkpoint as module
 
     table, settings = two_passes()
-    settings |= {"n_iter": n_iter, "thin": 6, "checkpoint_every": 0, "n_jobs": 1}
-    settings |= {"max_iter": 300} if n_iter == "auto" else {}
+    chains = {"n_iter": n_iter, "thin": 6, "checkpoint_every": 0} | ({"max_iter": 300} if n_iter == "auto" else {})
+    settings |= {"search": settings["search"].changed(**chains), "n_jobs": 1}
     monkeypatch.setattr("cslearn.orders.chains.BLOCK_SECONDS", 0.0)
     write, written = module.write_arrays, []
 
@@ -466,10 +525,10 @@ def test_a_fit_of_two_passes_may_be_ended_in_both_of_them(tmp_path, monkeypatch,
 
     monkeypatch.setattr(module, "write_arrays", ending)
     in_second, last = False, None
-    whole = CStreeLearner(checkpoint=tmp_path / "whole.ckpt", **settings).fit(table)
+    whole = fitted(table, settings, checkpoint=tmp_path / "whole.ckpt")
     of_first = sum(".second" not in name for name in written)
     assert 30 < of_first < len(written) - 30
-    settings["checkpoint"] = tmp_path / "run.ckpt"
+    settings["search"] = settings["search"].changed(checkpoint=tmp_path / "run.ckpt")
     for moment in ((False, of_first // 2), (False, 5), (True, 10), (True, 5)):
         in_second, last = moment
         written.clear()
@@ -486,10 +545,10 @@ def test_a_fit_of_two_passes_may_be_ended_in_both_of_them(tmp_path, monkeypatch,
 
 def test_a_fit_goes_on_from_its_checkpoint(tmp_path):
     data = random_cstree([2, 3, 2, 2, 3], random_state=1).sample(300, random_state=2)
-    whole = CStreeLearner(n_iter=1000).fit(data)
+    whole = CStreeLearner(search=Chains(n_iter=1000)).fit(data)
     file = tmp_path / "run.ckpt"
-    CStreeLearner(n_iter=400, checkpoint=file).fit(data)
-    resumed = CStreeLearner(n_iter=1000, checkpoint=file, checkpoint_every=0).fit(data)
+    CStreeLearner(search=Chains(n_iter=400, checkpoint=file)).fit(data)
+    resumed = CStreeLearner(search=Chains(n_iter=1000, checkpoint=file, checkpoint_every=0)).fit(data)
     assert resumed.cstree_ == whole.cstree_
     assert resumed.log_order_score_ == whole.log_order_score_
     assert np.array_equal(resumed.posterior_.orders, whole.posterior_.orders)
@@ -502,26 +561,26 @@ def test_a_fit_goes_on_from_its_checkpoint(tmp_path):
         ({"beta": 1}, "beta was 2 and is now 1"),
         ({"ess": 1.0}, "ess was [0-9.]+ and is now 1.0"),
         ({"prior": "uniform"}, "prior was 'TreePrior\\(.*\\)' and is now 'UniformPrior\\(\\)'"),
-        ({"n_chains": 2}, "n_chains was 4 and is now 2"),
-        ({"n_temperatures": 2}, "n_temperatures was 1 and is now 2"),
+        ({"search__n_chains": 2}, "n_chains was 4 and is now 2"),
+        ({"search__n_temperatures": 2}, "n_temperatures was 1 and is now 2"),
         ({"random_state": 1}, "random_state was 0 and is now 1"),
-        ({"alpha": 1}, "candidates are not the same"),
+        ({"candidates": All(alpha=1)}, "candidates are not the same"),
         ({"knowledge": {"tiers": [["X1"], ["X2"]]}}, "knowledge is not the same"),
-        ({"n_iter": 50}, "100 moves of a chain already"),
+        ({"search__n_iter": 50}, "100 moves of a chain already"),
     ],
 )
 def test_a_checkpoint_of_other_settings_is_refused(tmp_path, change, message):
     data = random_cstree([2, 3, 2, 2], random_state=1).sample(300, random_state=2)
     file = tmp_path / "run.ckpt"
-    CStreeLearner(n_iter=100, checkpoint=file).fit(data)
+    learner = CStreeLearner(search=Chains(n_iter=100, checkpoint=file)).fit(data)
     with pytest.raises(FileError, match=f"another search: .*{message}"):
-        CStreeLearner(**{"n_iter": 100, "checkpoint": file, **change}).fit(data)
+        learner.set_params(**change).fit(data)
 
 
 def test_a_checkpoint_of_other_data_is_refused(tmp_path):
     data = random_cstree([2, 3, 2, 2], random_state=1).sample(300, random_state=2)
     file = tmp_path / "run.ckpt"
-    CStreeLearner(n_iter=100, checkpoint=file).fit(data)
+    CStreeLearner(search=Chains(n_iter=100, checkpoint=file)).fit(data)
     others = {
         "a row less": (data.iloc[1:], None),
         "another name": (data.rename(columns={"X1": "Y"}), None),
@@ -530,10 +589,10 @@ def test_a_checkpoint_of_other_data_is_refused(tmp_path):
     }
     for rows, weights in others.values():
         with pytest.raises(FileError, match="data are not the same"):
-            CStreeLearner(n_iter=200, checkpoint=file).fit(rows, sample_weight=weights)
+            CStreeLearner(search=Chains(n_iter=200, checkpoint=file)).fit(rows, sample_weight=weights)
     with pytest.raises(FileError, match="interventions are not the same"):
-        CStreeLearner(n_iter=200, checkpoint=file).fit(data, interventions=["X2", None, None] * 100)
-    CStreeLearner(n_iter=200, checkpoint=file).fit(data.copy())
+        CStreeLearner(search=Chains(n_iter=200, checkpoint=file)).fit(data, interventions=["X2", None, None] * 100)
+    CStreeLearner(search=Chains(n_iter=200, checkpoint=file)).fit(data.copy())
 
 
 # ---------------------------------------------------------------- scikit-learn
@@ -542,6 +601,65 @@ def test_parameters_are_stored_as_they_are():
     assert clone(learner).get_params() == learner.get_params()
     assert learner.set_params(beta=2).beta == 2
     assert "CStreeLearner(beta=1" in repr(CStreeLearner(beta=1))
+
+
+def test_there_are_few_parameters():
+    assert set(CStreeLearner().get_params()) == {
+        "beta", "candidates", "prior", "ess", "parameters", "search", "estimate", "knowledge", "states", "missing",
+        "max_memory", "random_state", "n_jobs", "callback",
+    }  # fmt: skip
+
+
+def test_settings_are_values_with_parameters_that_scikit_learn_can_set():
+    learner = CStreeLearner(search=Chains(n_iter=50, checkpoint="a"), candidates=PC(level=0.01))
+    assert (
+        repr(learner)
+        == "CStreeLearner(candidates=PC(level=0.01),\n              search=Chains(n_iter=50, checkpoint='a'))"
+    )
+    assert learner._repr_html_()
+    copied = clone(learner)
+    assert (copied.search, copied.candidates) == (learner.search, learner.candidates)
+    assert learner.get_params()["candidates__level"] == 0.01
+    assert learner.get_params()["search__n_iter"] == 50
+    learner.set_params(search__n_iter=70, candidates__alpha=2, beta=1)
+    assert (learner.search, learner.candidates) == (Chains(n_iter=70, checkpoint="a"), PC(level=0.01, alpha=2))
+    assert learner.beta == 1
+    assert copied.search == Chains(n_iter=50, checkpoint="a")
+    learner.set_params(search=Chains(), search__n_chains=2)
+    assert repr(learner.search) == "Chains(n_chains=2)"
+    with pytest.raises(InputError, match="Chains has no parameter 'moves'; it has n_iter, max_iter"):
+        learner.set_params(search__moves=5)
+    with pytest.raises(InputError, match="search is 'auto', which has no parameter 'n_iter'"):
+        CStreeLearner().set_params(search__n_iter=5)
+    with pytest.raises(AttributeError):
+        learner.search.n_iter = 3
+    assert pickle.loads(pickle.dumps(learner)).search == learner.search
+
+
+def test_errors_can_be_pickled_with_their_parameter():
+    with pytest.raises(InputError) as refused:
+        Chains(n_chains=0)
+    again = pickle.loads(pickle.dumps(refused.value))
+    assert (str(again), again.parameter) == (str(refused.value), "n_chains")
+
+
+@pytest.mark.parametrize("name", ["auto", "all", "screen"])
+def test_a_string_stands_for_the_selection_with_its_defaults(name):
+    data = chickenpox_model().sample(200, random_state=0)
+    way = {"auto": Auto(), "all": All(), "screen": Screen()}[name]
+    one, other = (CStreeLearner(candidates=candidates, **QUICK).fit(data) for candidates in (name, way))
+    assert one.candidates_ == other.candidates_
+    assert one.cstree_ == other.cstree_
+
+
+def test_sets_of_ones_own_can_be_bounded():
+    data = chickenpox_model().sample(500, random_state=0)
+    sets = {"carrier": ["exposed", "background", "diagnosis"]}
+    bounded = CStreeLearner(candidates=Given(sets, alpha=1), **QUICK).fit(data).candidates_
+    assert bounded.sets["carrier"] == ("exposed",)
+    arrow = nx.DiGraph([("exposed", "carrier")])
+    found = CStreeLearner(candidates=Given(arrow, graph="skeleton"), **QUICK).fit(data).candidates_
+    assert found.sets["exposed"] == ("carrier",)
 
 
 def test_cross_validation_works():
@@ -558,7 +676,9 @@ EXPECTED_FAILURES = {
 }
 
 
-@parametrize_with_checks([CStreeLearner(n_iter=20, n_chains=1)], expected_failed_checks=lambda _: EXPECTED_FAILURES)
+@parametrize_with_checks(
+    [CStreeLearner(search=Chains(n_iter=20, n_chains=1))], expected_failed_checks=lambda _: EXPECTED_FAILURES
+)
 @pytest.mark.filterwarnings("ignore::cslearn.errors.DataWarning")
 def test_scikit_learns_own_checks(estimator, check):
     check(estimator)
@@ -573,7 +693,7 @@ def test_data_are_read_as_a_table_reads_them():
 def test_the_model_tells_how_it_was_learned_also_after_a_round_trip(tmp_path):
     data = chickenpox_model().sample(300, random_state=0)
     knowledge = {"tiers": [["background"], ["carrier"]]}
-    learner = CStreeLearner(beta=1, ess=2, n_iter=600, n_chains=2, knowledge=knowledge, random_state=7)
+    learner = CStreeLearner(beta=1, ess=2, search=Chains(n_iter=600, n_chains=2), knowledge=knowledge, random_state=7)
     tree = learner.fit(data).cstree_
     tree.save(tmp_path / "m.json")
     record = CStree.load(tmp_path / "m.json").learning
@@ -589,7 +709,9 @@ def test_the_model_tells_how_it_was_learned_also_after_a_round_trip(tmp_path):
 
 
 def test_the_summary_of_the_orders_agrees_with_the_draws():
-    learner = CStreeLearner(n_iter=900, n_chains=3, random_state=1).fit(chickenpox_model().sample(300, random_state=0))
+    learner = CStreeLearner(search=Chains(n_iter=900, n_chains=3), random_state=1).fit(
+        chickenpox_model().sample(300, random_state=0)
+    )
     posterior = learner.posterior_
     summary = summarise(posterior)
     shares = posterior.precedence().to_numpy()

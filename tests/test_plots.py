@@ -23,7 +23,7 @@ from matplotlib.text import Text
 from sklearn.isotonic import isotonic_regression
 
 import naive_plots as naive
-from cslearn import LDAG, CStree, CStreeLearner, random_cstree
+from cslearn import LDAG, Chains, CStree, CStreeLearner, random_cstree
 from cslearn.datasets import chickenpox_model, supplement_model
 from cslearn.errors import FileError, InputError, LimitError, MissingExtraError
 from cslearn.plots import (
@@ -70,16 +70,20 @@ def read(name):
 
 def sachs():
     data = pd.read_csv(DATA / "sachs_observational_log.csv.gz")
-    return CStreeLearner(n_iter=500, random_state=0).fit((data > data.median()).replace({True: "high", False: "low"}))
+    return CStreeLearner(search=Chains(n_iter=500), random_state=0).fit(
+        (data > data.median()).replace({True: "high", False: "low"})
+    )
 
 
 def alarm():
-    return CStreeLearner(n_iter=500, random_state=0).fit(read("alarm.csv.gz"))
+    return CStreeLearner(search=Chains(n_iter=500), random_state=0).fit(read("alarm.csv.gz"))
 
 
 def mushroom():
     data = read("mushroom.csv.gz")
-    return CStreeLearner(n_iter=500, random_state=0).fit(data[~data.eq("?").any(axis=1)].reset_index(drop=True))
+    return CStreeLearner(search=Chains(n_iter=500), random_state=0).fit(
+        data[~data.eq("?").any(axis=1)].reset_index(drop=True)
+    )
 
 
 # ---------------------------------------------------------------- reading a picture
@@ -673,7 +677,11 @@ def test_tikz_is_balanced_and_escaped():
 # ---------------------------------------------------------------- charts and context graphs
 @pytest.fixture(scope="module")
 def posterior():
-    return CStreeLearner(n_iter=5000, random_state=0).fit(chickenpox_model().sample(500, random_state=0)).posterior_
+    return (
+        CStreeLearner(search=Chains(n_iter=5000), random_state=0)
+        .fit(chickenpox_model().sample(500, random_state=0))
+        .posterior_
+    )
 
 
 def test_traces(posterior):

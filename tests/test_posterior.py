@@ -8,6 +8,7 @@ import pytest
 from cslearn.data import Table
 from cslearn.errors import CslearnError, FileError, MissingExtraError
 from cslearn.orders import OrderPosterior, effective_sample_size, order_problem, r_hat, sample_chains
+from cslearn.orders.files import read_arrays, write_arrays
 from cslearn.scores import Scores
 from problems import random_table
 
@@ -166,10 +167,8 @@ def test_headers_that_do_not_fit_are_refused(tmp_path, change, message):
 def test_orders_in_a_file_are_checked(tmp_path):
     path = tmp_path / "draws.npz"
     posterior_of(n_iter=50).save(path)
-    with np.load(path) as archive:
-        arrays = dict(archive)
+    header, arrays = read_arrays(path, "order posterior")
     arrays["1.orders"][3, 0] = 77
-    with path.open("wb") as file:
-        np.savez(file, **arrays)
+    write_arrays(path, "order posterior", header, arrays)
     with pytest.raises(FileError, match="no order of the variables"):
         OrderPosterior.load(path)

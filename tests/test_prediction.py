@@ -160,5 +160,5 @@ def test_rows_of_a_dense_model_are_estimated_and_told():
     assert np.allclose(
         log_prob, [tree.log_prob_of(row, method="sampling") for row in rows.to_dict("records")], atol=0.06
     )
-    with pytest.raises(LimitError, match="Fill in more columns of the rows, or estimate it with method='sampling'"):
+    with pytest.raises(LimitError, match="Fill in more columns of the rows, or estimate it with method=.sampling."):
         tree.predict(rows, c, method="exact")

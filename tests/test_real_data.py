@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cslearn import CStree, CStreeLearner
+from cslearn import Chains, CStree, CStreeLearner
 
 DATA = Path(os.environ.get("CSLEARN_DATA", ""))
 pytestmark = [
@@ -31,7 +31,7 @@ def test_alarm_recovers_the_true_adjacencies():
 
 def test_alarm_with_contexts_without_data(tmp_path):
     data = read("alarm.csv.gz")
-    learner = CStreeLearner(n_iter=500, random_state=0).fit(data.head(500))
+    learner = CStreeLearner(search=Chains(n_iter=500), random_state=0).fit(data.head(500))
     for method in ("mean", "map", "mle"):
         tree = learner.cstree_.fit_parameters(learner.cstree_.encode(data.head(500)), method)
         tree.save(tmp_path / "m.json")

@@ -11,9 +11,11 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from cslearn import CStree, CStreeLearner, random_cstree
+from cslearn import Chains, CStree, CStreeLearner, random_cstree
 from cslearn.datasets import chickenpox_model
 from cslearn.errors import FileError, InputError
+from cslearn.estimators import relation_table
+from cslearn.inference import DIRECTIONS, effect
 from cslearn.report import report_html, write_report
 from cslearn.report.citing import citations
 from cslearn.scores import Scores
@@ -49,7 +51,7 @@ def hostile_tree():
 @pytest.fixture(scope="module")
 def learner():
     data = chickenpox_model().sample(2000, random_state=1)
-    return CStreeLearner(n_iter=1000, random_state=0).fit(data)
+    return CStreeLearner(search=Chains(n_iter=1000), random_state=0).fit(data)
 
 
 @pytest.fixture(scope="module")
@@ -172,7 +174,7 @@ def test_the_citations_are_those_of_the_citation_file():
 def test_a_hundred_variables_are_less_than_five_megabytes(tmp_path):
     tree = random_cstree([2, 3] * 50, random_state=0)
     data = tree.sample(500, random_state=0)
-    learner = CStreeLearner(n_iter=200, n_chains=2, random_state=0).fit(data)
+    learner = CStreeLearner(search=Chains(n_iter=200, n_chains=2), random_state=0).fit(data)
     write_report(tree, tmp_path / "r.html", data, learner.posterior_)
     assert (tmp_path / "r.html").stat().st_size < 5e6
 
@@ -308,21 +310,23 @@ def test_pointing_shows_tables_and_contexts(open_report):
     edges = list(tree.to_ldag().graph.edges)
     e = edges.index(("background", "exposed"))
     page.hover(f'[data-edge="{e}"] .edge-label')
-    assert "exposed depends on background, but not once\ndiagnosis is yes" in re.sub(r"\n+", "\n", details(page))
+    said = re.sub(r"\n+", "\n", details(page))
+    assert "exposed depends on background. The model leaves this out once\ndiagnosis is yes" in said
     page.hover("h1")
     assert "Point at a variable" in details(page)
 
 
 def test_search_and_sort(open_report):
     tree = random_cstree([2, 3, 2, 2, 3, 2], random_state=4)
-    page = open_report(tree, tree.sample(300, random_state=0))
+    data = tree.sample(300, random_state=0)
+    page = open_report(tree, data)
 
     def column(position):
         return page.eval_on_selector_all(
             "#relations-table tbody tr", f"rows => rows.map(row => row.cells[{position}].textContent)"
         )
 
-    total = len(tree.csi_relations())
+    total = len(relation_table(tree, data).merged(tree.states))
     factors = [float(text.replace(",", "")) for text in column(3)]
     assert len(factors) == total > 5
     assert factors == sorted(factors, reverse=True)
@@ -345,6 +349,32 @@ def test_search_and_sort(open_report):
     assert column(0) == []
 
 
+def test_of_many_stages_and_relations_the_first_are_shown_and_only_what_is_supported_is_independence(open_report):
+    tree, other = (random_cstree(9, 8, method="grow", max_stages=30, random_state=k) for k in (1, 2))
+    data = other.sample(400, random_state=0)  # of another model, so that many relations are refuted
+    page = open_report(tree, data)
+    found = relation_table(tree, data).merged(tree.states)
+    counts = {verdict: len(found.with_verdict(verdict)) for verdict in ("supported", "undecided", "ignored")}
+    assert min(counts.values()) > 0
+    rows = "#relations-table tbody tr"
+    assert page.locator(rows).count() == 20
+    page.click("#more-relations")
+    assert page.locator(rows).count() == len(found)
+    for words, factor in page.eval_on_selector_all(
+        rows, "rows => rows.map(r => [r.textContent, r.cells[3].textContent])"
+    ):
+        assert ("does not depend" in words) == (float(factor.replace(",", "")) >= 1.1)
+    for verdict, number in counts.items():
+        page.select_option("#verdict", verdict)
+        assert page.locator(rows).count() == number
+    v = max(tree.order, key=lambda v: len(tree.stagings[v]))
+    page.click(f"#variables-list summary:has-text('{v}')")
+    panel = page.locator("#variables-list details[open] table.stages tbody tr")
+    expect(panel).to_have_count(16)
+    page.click("#variables-list details[open] button.more")
+    expect(panel).to_have_count(len(tree.stagings[v]))
+
+
 def test_a_relation_shows_the_graph_in_its_context(open_report):
     tree = chickenpox_model()
     page = open_report(tree)
@@ -364,10 +394,10 @@ def test_the_graph_by_keyboard(open_report):
     assert label().startswith("background.")
     page.keyboard.press("ArrowDown")
     assert label().startswith("Dependence of ")
-    assert " on background: vanishes once" in label()
+    assert " on background: left out of the model once" in label()
     page.keyboard.press("ArrowRight")
     assert " on background: " in label()
-    assert "but not once" in details(page)
+    assert "The model leaves this out once" in details(page)
     page.keyboard.press("ArrowDown")
     child = label().split(".")[0]
     assert child in ("exposed", "carrier")
@@ -579,3 +609,40 @@ def test_one_variable_alone(open_report):
     page.hover("[data-node='0']")
     assert "It depends on no other variable." in details(page)
     assert "Nowhere" in page.inner_text("#relations-lead")
+
+
+# ---------------------------------------------------------------- effects
+def test_effects_on_an_outcome_are_those_of_python_and_stand_after_what_arrows_mean(open_report):
+    tree = chickenpox_model()
+    data = tree.sample(1000, random_state=0)
+    page = open_report(tree, data=data, outcome="carrier", ess=2.0)
+    assert page.locator("#directions").inner_text() == DIRECTIONS
+    text = page.inner_text("main")
+    assert text.index(DIRECTIONS) < text.index("What changes the risk")
+    rows = page.locator("#effects-content tbody tr")
+    assert rows.count() == 6
+    found = effect(tree, "carrier", of="exposed", data=data, ess=2.0).rows[1]
+    cells = [text for text in rows.all_inner_texts() if f"({found.lower:.3f} to {found.upper:.3f})" in text]
+    assert len(cells) == 1
+    assert f"{found.risk:.3f}" in cells[0]
+    assert "higher" in cells[0]
+
+
+def test_without_an_outcome_there_are_no_effects(open_report):
+    page = open_report(chickenpox_model())
+    assert page.locator("#effects").count() == 0
+    assert page.locator("#directions").inner_text() == DIRECTIONS
+    alone = open_report(chickenpox_model(), outcome="background")
+    assert "nothing changes its risk" in alone.locator("#effects-content").inner_text()
+
+
+def test_the_command_shows_effects(run, tmp_path):
+    model, data, out = tmp_path / "m.json", tmp_path / "d.csv", tmp_path / "r.html"
+    chickenpox_model().save(model)
+    chickenpox_model().sample(200, random_state=0).to_csv(data, index=False)
+    code, _, _ = run("report", model, data, "-o", out, "--outcome", "carrier=yes")
+    assert code == 0
+    assert '"outcome":"carrier","state":"yes"' in out.read_text(encoding="utf-8")
+    code, _, err = run("report", model, data, "-o", tmp_path / "s.html", "--outcome", "x")
+    assert code == 2
+    assert "no variable 'x'" in err

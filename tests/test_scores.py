@@ -1,5 +1,6 @@
 """CS-BDeu: contexts, local order scores, orders, CStrees, against plain enumeration."""
 
+import pickle
 from itertools import combinations, permutations
 from math import inf, isclose, lgamma, log, prod
 
@@ -10,11 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import naive
-from cslearn import CStree, random_cstree
+from cslearn import Chains, CStree, CStreeLearner, random_cstree
 from cslearn._kernels.contexts import CELLS_BY_BITS
 from cslearn.data import Table
 from cslearn.datasets import chickenpox_model
 from cslearn.errors import InputError
+from cslearn.orders import FIRST_ESS
 from cslearn.priors import PRIORS
 from cslearn.scores import Scores
 from cslearn.stagings import Context, Staging, listing
@@ -222,6 +224,36 @@ def test_the_number_of_threads_does_not_matter():
     table = random_table([2, 3, 2, 4, 2], 300, np.random.default_rng(5))
     one, four = Scores(table, n_jobs=1).tables, Scores(table, n_jobs=4).tables
     assert all(np.array_equal(a, b) for x, y in zip(one, four, strict=True) for a, b in zip(x, y, strict=True))
+
+
+@pytest.mark.parametrize(
+    "settings", [{}, {"search": Chains(n_iter=100)}, {"beta": {"X1": 3, "X2": 3}}], ids=["exact", "chains", "deep"]
+)
+def test_a_fit_fills_its_tables_once_for_each_equivalent_sample_size(settings, monkeypatch):
+    """Every filling is a pass over the rows. The data choose another equivalent sample size here than the first."""
+    passes = []
+    fill = Scores._fill
+
+    def counted(scores, table, targets, *tables):
+        passes.append((scores.ess, scores.beta, tuple(targets)))
+        return fill(scores, table, targets, *tables)
+
+    monkeypatch.setattr(Scores, "_fill", counted)
+    table = random_cstree(7, concentration=0.2, random_state=0).sample_table(300, random_state=0)
+    learner = CStreeLearner(random_state=0, **settings).fit(table)
+    assert learner.ess_ != FIRST_ESS
+    assert {ess for ess, *_ in passes} == {FIRST_ESS, learner.ess_}
+    assert len(passes) == len(set(passes))
+
+
+def test_scores_with_other_priors_share_tables_that_are_filled_later_and_those_with_another_ess_do_not():
+    table = random_table([2, 3, 2], 50, np.random.default_rng(0))
+    scores = Scores(table)
+    others = [scores.with_prior(prior) for prior in ("sparse", "tree")]
+    assert others[0].tables is others[1].tables is scores.tables
+    assert scores.with_ess(2.0).tables is not scores.tables
+    copied = pickle.loads(pickle.dumps(scores))
+    assert copied.order_score(table.variables) == scores.order_score(table.variables)
 
 
 @pytest.mark.parametrize("n", [63, 64, 65, 200])

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from cslearn.cstree import CStree
-    from cslearn.estimators import CStreeClassifier, CStreeLearner
+    from cslearn.data import pack
+    from cslearn.ensemble import CStreeEnsemble
+    from cslearn.estimators import PC, All, Chains, CStreeClassifier, CStreeLearner, GRaSP, Screen
     from cslearn.generators import random_cstree
     from cslearn.graphs import LDAG
     from cslearn.metrics import kl_divergence
@@ -15,28 +17,61 @@ if TYPE_CHECKING:
 
 # Where each public name lives: loaded on first use, so that `import cslearn` is quick.
 _HOMES = {
+    "All": "cslearn.estimators",
     "CStree": "cslearn.cstree",
     "CStreeClassifier": "cslearn.estimators",
+    "CStreeEnsemble": "cslearn.ensemble",
     "CStreeLearner": "cslearn.estimators",
+    "Chains": "cslearn.estimators",
+    "GRaSP": "cslearn.estimators",
     "LDAG": "cslearn.graphs",
+    "PC": "cslearn.estimators",
+    "Screen": "cslearn.estimators",
     "count_cstrees": "cslearn.stagings",
     "kl_divergence": "cslearn.metrics",
+    "pack": "cslearn.data",
     "random_cstree": "cslearn.generators",
 }
+# Modules that can be reached after `import cslearn`, in the same way.
 _MODULES = {
     "candidates",
+    "counts",
+    "cstree",
     "data",
     "datasets",
+    "ensemble",
     "errors",
+    "estimators",
     "formats",
+    "generators",
+    "graphs",
     "inference",
     "metrics",
+    "orders",
+    "plots",
+    "posterior",
+    "priors",
     "report",
     "scores",
     "stagings",
 }
 
-__all__ = ["LDAG", "CStree", "CStreeClassifier", "CStreeLearner", "count_cstrees", "kl_divergence", "random_cstree"]
+__all__ = [
+    "LDAG",
+    "PC",
+    "All",
+    "CStree",
+    "CStreeClassifier",
+    "CStreeEnsemble",
+    "CStreeLearner",
+    "Chains",
+    "GRaSP",
+    "Screen",
+    "count_cstrees",
+    "kl_divergence",
+    "pack",
+    "random_cstree",
+]
 
 
 def __getattr__(name: str) -> Any:

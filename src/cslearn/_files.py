@@ -3,18 +3,33 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import gzip
 import json
 import os
+import re
 import secrets
 import stat
+import sys
 import zlib
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
-from cslearn.errors import FileError, InputError, LimitError
+from cslearn.errors import CslearnError, FileError, InputError, LimitError
 
-__all__ = ["atomic_write", "check_many", "read_bytes", "read_json", "read_text"]
+__all__ = [
+    "atomic_file",
+    "atomic_write",
+    "check_file",
+    "check_many",
+    "check_writable",
+    "n_values",
+    "read_bytes",
+    "read_json",
+    "read_text",
+    "same_file",
+]
 
 # What is read of a model: bytes, variables (a CStree grows with the square of their number), states of all variables
 # together, and values of a JSON document.
@@ -23,13 +38,16 @@ VARIABLE_LIMIT = 1 << 11
 STATE_TOTAL = 1 << 20
 VALUE_LIMIT = 1 << 22
 
+_STANDARD = {"/dev/stdout": 1, "/dev/stderr": 2}
+
 
 def atomic_write(path: str | os.PathLike[str], data: str | bytes) -> None:
     """Write a whole file, or leave the one that is there untouched.
 
     The data go to a temporary file in the same directory, which takes the place of ``path`` once it is safely
     on disk. Text is written as UTF-8 with its line ends as they are. A symbolic link is followed, and the
-    permissions of a file that is replaced are kept.
+    permissions of a file that is replaced are kept. What is not a regular file cannot be replaced and is written
+    in place: a device, a named pipe, ``/dev/stdout`` wherever it leads.
 
     Parameters
     ----------
@@ -53,36 +71,148 @@ def atomic_write(path: str | os.PathLike[str], data: str | bytes) -> None:
     ...     target.read_text(encoding="utf-8")
     'one line'
     """
-    content = data.encode("utf-8") if isinstance(data, str) else data
-    # The real path: replacing a symbolic link would cut it off from the file it points to.
-    target = Path(os.path.realpath(path))
-    if target.is_dir():
-        raise FileError(f"Cannot write {os.fspath(path)}: it is a directory. Give the name of a file.")
-    if not target.parent.is_dir():
-        raise FileError(
-            f"Cannot write {os.fspath(path)}: the directory {target.parent} does not exist. Create it first."
-        )
-    # os.open, and not tempfile, so that a new file gets the permissions that the umask gives to any new file.
-    temporary = target.with_name(f".{target.name[:100]}.{secrets.token_hex(6)}.tmp")
-    try:
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
+    with atomic_file(path) as stream:
+        stream.write(data.encode("utf-8") if isinstance(data, str) else data)
+
+
+@contextlib.contextmanager
+def atomic_file(path: str | os.PathLike[str], check: Callable[[], None] | None = None) -> Iterator[BinaryIO]:
+    """Give a stream to write a file bit by bit; otherwise as :func:`atomic_write`.
+
+    `check` is called when the new file is on disk: if it raises an error, nothing is replaced.
+    """
+    with _errors_of_writing(path):
+        target = _target(path)
+        if target is None:
+            with _in_place(path) as stream:
+                yield stream
+            return
+        with _temporary(target) as (temporary, stream):
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+            if check is not None:
+                check()
             if target.exists():
                 os.chmod(temporary, stat.S_IMODE(target.stat().st_mode))
+            stream.close()  # Windows does not rename an open file
             os.replace(temporary, target)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                temporary.unlink()
+
+
+def check_writable(path: str | os.PathLike[str]) -> None:
+    """Raise the :class:`FileError` that :func:`atomic_write` would raise, before the work that leads to it.
+
+    Examples
+    --------
+    >>> from cslearn._files import check_writable
+    >>> check_writable("no/such/directory/model.json")
+    Traceback (most recent call last):
+    cslearn.errors.FileError: Cannot write no/such/directory/model.json: the directory ... does not exist. ...
+    """
+    with _errors_of_writing(path):
+        target = _target(path)
+        if target is None:
+            if _descriptor(path) is None and not os.access(path, os.W_OK):
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+            return
+        with _temporary(target):
+            pass
+
+
+def same_file(one: str | os.PathLike[str], other: str | os.PathLike[str]) -> bool:
+    """Say whether two paths lead to one regular file, which writing to either would replace.
+
+    Examples
+    --------
+    >>> from cslearn._files import same_file
+    >>> same_file("model.json", "./model.json"), same_file("model.json", "data.csv")
+    (True, False)
+    """
+    try:
+        here, there = os.stat(one), os.stat(other)
+    except (OSError, ValueError):  # what is not there yet is known by its name alone
+        return os.path.realpath(one) == os.path.realpath(other)
+    return stat.S_ISREG(here.st_mode) and os.path.samestat(here, there)
+
+
+@contextlib.contextmanager
+def _errors_of_writing(path: str | os.PathLike[str]) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, ValueError) as error:  # a path with a NUL character is a ValueError
+        if isinstance(error, CslearnError | BrokenPipeError):  # of what is written, not of writing
             raise
-    except OSError as error:
-        reason = error.strerror or str(error)
+        reason = getattr(error, "strerror", None) or str(error)
         raise FileError(
             f"Cannot write {os.fspath(path)}: {reason}. Check the permissions and the free space of its directory."
         ) from error
+
+
+def _target(path: str | os.PathLike[str]) -> Path | None:
+    """Return the regular file that is written or replaced, or None for what is written in place."""
+    name = os.fspath(path)
+    if _descriptor(path) is not None:
+        return None
+    try:
+        mode = os.stat(path).st_mode
+    except FileNotFoundError:
+        mode = stat.S_IFREG
+    if stat.S_ISDIR(mode):
+        raise FileError(f"Cannot write {name}: it is a directory. Give the name of a file.")
+    if not stat.S_ISREG(mode):
+        return None
+    # The real path: replacing a symbolic link would cut it off from the file it points to.
+    target = Path(os.path.realpath(path))
+    if not target.parent.is_dir():
+        raise FileError(f"Cannot write {name}: the directory {target.parent} does not exist. Create it first.")
+    return target
+
+
+def _descriptor(path: str | os.PathLike[str]) -> int | None:
+    """Return the open file that a name such as /dev/stdout stands for: opened again it would begin at its start."""
+    name = os.path.abspath(os.fspath(path))
+    if name in _STANDARD:
+        return _STANDARD[name]
+    found = re.fullmatch(r"(?:/dev/fd|/proc/self/fd)/([0-9]+)", name)
+    return int(found[1]) if found else None
+
+
+@contextlib.contextmanager
+def _in_place(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    descriptor = _descriptor(path)
+    if sys.stdout is not None:
+        sys.stdout.flush()  # what was printed before comes first
+    opened = os.open(path, os.O_WRONLY | getattr(os, "O_BINARY", 0)) if descriptor is None else os.dup(descriptor)
+    with os.fdopen(opened, "wb") as stream:
+        yield stream
+
+
+@contextlib.contextmanager
+def _temporary(target: Path) -> Iterator[tuple[Path, BinaryIO]]:
+    """Give a new file beside a target, which is gone afterwards unless it was moved away."""
+    # A name has at most 255 bytes, and a character up to four of them.
+    path = target.with_name(f".{target.name[:40]}.{secrets.token_hex(6)}.tmp")
+    # os.open, and not tempfile, so that a new file gets the permissions that the umask gives to any new file.
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
+    try:
+        with os.fdopen(descriptor, "wb") as stream:
+            yield path, stream
+    finally:
+        with contextlib.suppress(OSError):
+            path.unlink()
+
+
+def check_file(path: str | os.PathLike[str]) -> None:
+    """Raise a :class:`FileError` if there is no such file, or it may not be reached."""
+    name = os.fspath(path)
+    try:
+        mode = os.stat(path).st_mode
+    except FileNotFoundError:
+        raise FileError(f"There is no file {name}. Check the name and the directory.") from None
+    except (OSError, ValueError) as error:  # a path with a NUL character is a ValueError
+        raise FileError(f"{name} cannot be read: {getattr(error, 'strerror', None) or error}.") from None
+    if stat.S_ISDIR(mode):
+        raise FileError(f"{name} is a directory. Give the name of a file.")
 
 
 def read_bytes(path: str | os.PathLike[str]) -> bytes:
@@ -99,8 +229,8 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
         raise FileError(f"there is no file {file}") from None
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise FileError(f"cannot read {file}: it is not a whole gzip file ({error})") from None
-    except OSError as error:
-        raise FileError(f"cannot read {file}: {error.strerror or error}") from None
+    except (OSError, ValueError) as error:  # a path with a NUL character is a ValueError
+        raise FileError(f"cannot read {file}: {getattr(error, 'strerror', None) or error}") from None
     if len(content) > SIZE_LIMIT:
         raise FileError(f"cannot read {file}: it holds more than {SIZE_LIMIT >> 20} MB, too much for a model")
     return content
@@ -119,9 +249,14 @@ def read_json(text: str, **options: Any) -> Any:
 
     Values take much more memory than the text of them: every value but the first of a list follows a comma.
     """
-    if sum(map(text.count, "{[,:")) > VALUE_LIMIT:
+    if n_values(text) > VALUE_LIMIT:
         raise InputError(f"it has more than {VALUE_LIMIT:,} values, the most that are read")
     return json.loads(text, **options)
+
+
+def n_values(text: str) -> int:
+    """Return how many values JSON text holds at most."""
+    return sum(map(text.count, "{[,:"))
 
 
 def check_many(n_variables: int, n_states: int = 0) -> None:

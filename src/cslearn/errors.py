@@ -19,7 +19,28 @@ __all__ = [
 
 
 class CslearnError(Exception):
-    """Base class of the errors that cslearn raises on purpose."""
+    """Base class of the errors that cslearn raises on purpose.
+
+    Parameters
+    ----------
+    message : str
+    parameter : str, optional
+        The parameter of the call that the error is about.
+
+    Examples
+    --------
+    >>> from cslearn import Chains
+    >>> from cslearn.errors import InputError
+    >>> try:
+    ...     Chains(n_chains=0)
+    ... except InputError as error:
+    ...     print(error.parameter, "|", error)
+    n_chains | n_chains is a whole number from 1, not 0
+    """
+
+    def __init__(self, message: str = "", *, parameter: str | None = None) -> None:
+        super().__init__(message)
+        self.parameter = parameter
 
 
 class InputError(CslearnError, ValueError):

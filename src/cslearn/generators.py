@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -12,18 +12,22 @@ from cslearn.cstree import CStree
 from cslearn.errors import InputError, LimitError
 from cslearn.stagings import Context, Staging, draw
 from cslearn.stagings.counting import StagingKind, check_beta
-from cslearn.stagings.every import cover_fits
+from cslearn.stagings.cover_weights import cover_fits
 from cslearn.stagings.types import Scope, as_scope
 
 __all__ = ["random_cstree"]
+
+Method = Literal["uniform", "tree", "split", "grow"]
 
 
 def random_cstree(
     cards: int | Sequence[int] | Mapping[str, int | Sequence[Any]],
     beta: int = 2,
     *,
-    method: Literal["uniform", "tree", "split"] = "uniform",
+    method: Method = "uniform",
     p_context: float = 0.5,
+    max_stages: int = 40,
+    max_parents: int | None = None,
     concentration: float | None = 1.0,
     order: Sequence[str] | None = None,
     random_state: RandomState = None,
@@ -36,15 +40,21 @@ def random_cstree(
         A number `p` stands for `p` binary variables. Variables without names are called ``X1``, ``X2``, ...
     beta : int
         Context bound.
-    method : {"uniform", "tree", "split"}
+    method : {"uniform", "tree", "split", "grow"}
         ``uniform``: every staging with contexts of at most `beta` variables is equally probable; for ``beta > 2``
         only with ``beta = 3`` and binary variables, or where the levels are small. ``tree``: every staging that a
         decision tree can draw is, which is the same for ``beta <= 2`` and has no limit. ``split``: the level is
         split top-down, as in the generator of the paper's experiments: each variable that a context does not hold
         yet gets its chance `p_context` of becoming a context variable there; if several do, one of them is taken at
-        random.
+        random. ``grow``: one stage after the other, chosen at random, is split on a variable chosen at random, until
+        there are `max_stages` of them or no split is left. This makes deep and sparse CStrees, such as are learned
+        from data with a large context bound.
     p_context : float
         Only for ``split``: the smaller, the fewer stages. At 1 every stage has `beta` context variables.
+    max_stages : int
+        Only for ``grow``: the most stages of a variable.
+    max_parents : int, optional
+        Only for ``grow``: the most context variables of all stages of a variable together.
     concentration : float or None
         Parameter of the symmetric Dirichlet distribution of the probabilities in each stage; None leaves the CStree
         without parameters.
@@ -65,14 +75,23 @@ def random_cstree(
     ('X4', 'X3', 'X1', 'X2')
     >>> random_cstree(100, method="split", p_context=0.01, random_state=1)
     CStree(100 variables, 173 stages)
+    >>> deep = random_cstree(30, beta=10, method="grow", max_stages=40, max_parents=8, random_state=1)
+    >>> max(staging.bound for staging in deep.stagings.values()), max(map(len, deep.parents.values()))
+    (8, 8)
     """
     check_beta(beta)
     rng = as_generator(random_state)
     states = _named_states(cards)
-    if method not in ("uniform", "tree", "split"):
-        raise InputError(f"there is no method {method!r} of drawing a CStree; choose 'uniform', 'tree' or 'split'")
+    if method not in get_args(Method):
+        raise InputError(
+            f"there is no method {method!r} of drawing a CStree; choose one of {', '.join(map(repr, get_args(Method)))}"
+        )
     if not 0 <= p_context <= 1:
         raise InputError(f"p_context is a probability, not {p_context!r}")
+    if max_stages < 1:
+        raise InputError(f"max_stages is 1, 2, ..., not {max_stages!r}")
+    if max_parents is not None and max_parents < 0:
+        raise InputError(f"max_parents is 0, 1, 2, ..., not {max_parents!r}")
     if order is None:
         order = [list(states)[i] for i in rng.permutation(len(states))]
     largest = [len(states[v]) for v in order[:-1] if v in states and len(states[v]) > 1]
@@ -84,11 +103,13 @@ def random_cstree(
     stagings: dict[str, Staging] = {}
     for position, variable in enumerate(order):
         scope = {v: states[v] for v in order[:position] if v in states}
-        if method != "split":
+        if method == "split":
+            stagings[variable] = Staging.trusted(as_scope(scope), _split(scope, beta, p_context, rng))
+        elif method == "grow":
+            stagings[variable] = Staging.trusted(as_scope(scope), _grow(scope, beta, max_stages, max_parents, rng))
+        else:
             kind: StagingKind = "all" if method == "uniform" else "tree"
             (stagings[variable],) = draw(scope, beta, kind=kind, random_state=rng)
-        else:
-            stagings[variable] = Staging.trusted(as_scope(scope), _split(scope, beta, p_context, rng))
     tree = CStree(order, stagings, states=states)
     if concentration is None:
         return tree
@@ -120,4 +141,23 @@ def _split(scope: Scope, beta: int, p_context: float, rng: np.random.Generator) 
         else:
             root = free[int(rng.choice(np.flatnonzero(chosen)))]
             left += [context | {root: state} for state in reversed(scope[root])]
+    return done
+
+
+def _grow(scope: Scope, beta: int, max_stages: int, max_parents: int | None, rng: np.random.Generator) -> list[Context]:
+    """Return the contexts of a staging that is drawn by splitting one stage at random after the other."""
+    parents = [v for v in scope if len(scope[v]) > 1]
+    if max_parents is not None and max_parents < len(parents):
+        parents = [parents[k] for k in rng.permutation(len(parents))[:max_parents]]
+    done: list[Context] = []
+    left = [Context()]
+    while left:
+        context = left.pop(int(rng.integers(len(left))))
+        room = max_stages - len(done) - len(left)
+        fitting = [v for v in parents if v not in context and len(scope[v]) <= room]
+        if len(context) == beta or not fitting:
+            done.append(context)
+        else:
+            chosen = fitting[int(rng.integers(len(fitting)))]
+            left += [context | {chosen: state} for state in scope[chosen]]
     return done

@@ -21,19 +21,15 @@ from numpy.typing import NDArray
 
 from cslearn.errors import InputError
 from cslearn.stagings import Staging
-from cslearn.stagings.counting import StagingKind, check_kind
-from cslearn.stagings.every import all_weights, is_binary_three, log_sum_of_binary_others
-from cslearn.stagings.level import LevelWeights, Splits, inclusion_exclusion, log_sum_of_kinds, log_trees
+from cslearn.stagings.level import LevelWeights, Splits, log_sum_of_kinds, log_trees
 
 __all__ = [
     "ADAPTIVE",
     "PRIORS",
     "Prior",
     "SparsePrior",
-    "StagingKind",
     "TreePrior",
     "UniformPrior",
-    "check_stagings",
     "get_prior",
 ]
 
@@ -66,46 +62,25 @@ class Prior(ABC):
             for t in range(beta)
         )
 
-    @property
-    def weighs_stages(self) -> bool:
-        """Whether the weight of a staging is the product of the weights of its stages, tree or not."""
-        return self.splits(3, 3) == inclusion_exclusion(3)
-
-    def log_weight(self, staging: Staging, m: int, beta: int, stagings: StagingKind = "tree") -> float:
-        """Return the unnormalised log-weight of a staging; log 0 for one that is not of the kind.
-
-        Those of the kind "tree" are what a decision tree can draw; "all" is for priors that weigh stages.
-        """
+    def log_weight(self, staging: Staging, m: int, beta: int) -> float:
+        """Return the unnormalised log-weight of a staging; log 0 for one that no decision tree draws."""
         if staging.bound > beta:
             return -inf
         cards = staging.cards
         sizes = [(len(context), prod(cards[v] for v in context)) for context in staging]
         stages = fsum(self.log_stage(m, t, beta, size) for t, size in sizes)
-        if stagings == "all" and beta > 2:
-            return stages
         return stages + log_trees(self.splits(m, beta), [tuple(context.items()) for context in staging])
 
     def log_stage(self, m: int, t: int, beta: int, size: int) -> float:
         """Return the log-weight of a stage whose `t` context variables have `size` outcomes."""
-        return self._log_stop(m, t, beta) + self.log_share(m, t) / size
+        return self.log_ending(m, t, beta) + self.log_share(m, t) / size
 
-    def _log_stop(self, m: int, t: int, beta: int) -> float:
+    def log_ending(self, m: int, t: int, beta: int) -> float:
+        """Return the log-weight of ending in a stage with `t` context variables; 0 where no split was possible."""
         return self.log_stop(m, t, beta) if t < min(beta, m) else 0.0
 
-    def stage_weights(self, cards: NDArray[np.intp], beta: int, m: int | None = None) -> list[NDArray[np.float64]]:
-        """Return the log-weights of all stages with no, one, ..., `beta` context variables, shapes ``(m, d) * t``."""
-        m, d = len(cards) if m is None else m, int(cards.max(initial=1))
-        stages: list[NDArray[np.float64]] = []
-        sizes = np.ones(())
-        for t in range(beta + 1):
-            if t:
-                sizes = np.multiply.outer(sizes, np.repeat(cards[:, None], d, axis=1))
-            share = self.log_share(m, t) if t <= m else 0.0
-            stages.append(self._log_stop(m, t, beta) + share / sizes)
-        return stages
-
     def level_weights(self, cards: NDArray[np.intp], beta: int, m: int | None = None) -> LevelWeights:
-        """Return the log-weights of all pieces over a level of candidates, or of those left of `m` candidates."""
+        """Return the log-weights of all pieces over a level, for ``beta <= 2``, or of those left of `m` candidates."""
         m, left, d = len(cards) if m is None else m, len(cards), int(cards.max(initial=1))
         stages: list[NDArray[np.float64]] = []
         sizes = np.ones(())
@@ -113,7 +88,7 @@ class Prior(ABC):
             if t:
                 sizes = np.multiply.outer(sizes, np.repeat(cards[:, None], d, axis=1))
             stages.append(
-                self._log_stop(m, t, beta) + self.log_share(m, t) / sizes if t <= m else np.zeros(sizes.shape)
+                self.log_ending(m, t, beta) + self.log_share(m, t) / sizes if t <= m else np.zeros(sizes.shape)
             )
         deepest = None
         if beta:
@@ -121,21 +96,15 @@ class Prior(ABC):
             deepest = np.broadcast_to(share[..., None], (*sizes.shape, left))
         return LevelWeights(cards, stages, deepest, self.splits(m, beta))
 
-    def log_normaliser(self, cards: NDArray[np.intp], beta: int, stagings: StagingKind = "tree") -> float:
+    def log_normaliser(self, cards: NDArray[np.intp], beta: int) -> float:
         """Return the log of the sum over the stagings of a level of their weights."""
-        return _log_normaliser(self, tuple(sorted(map(int, cards))), beta, stagings)
+        return _log_normaliser(self, tuple(sorted(map(int, cards))), beta)
 
 
 @lru_cache(maxsize=100_000)
-def _log_normaliser(prior: Prior, cards: tuple[int, ...], beta: int, stagings: StagingKind) -> float:
-    m, sizes = len(cards), np.array(cards, dtype=np.intp)
-    if stagings == "tree" or min(beta, m) <= 2 or is_binary_three(cards, min(beta, m)):
-        trees = log_sum_of_kinds(cards, lambda t, size: prior.log_stage(m, t, beta, size), prior.splits(m, beta))
-        if stagings == "tree" or min(beta, m) <= 2:
-            return trees
-        two, three = prior.log_stage(m, 2, beta, 4), prior.log_stage(m, 3, beta, 8)
-        return float(np.logaddexp(trees, log_sum_of_binary_others(m, two, three)))
-    return all_weights(sizes, prior.stage_weights(sizes, beta)).log_sum()
+def _log_normaliser(prior: Prior, cards: tuple[int, ...], beta: int) -> float:
+    m = len(cards)
+    return log_sum_of_kinds(cards, lambda t, size: prior.log_stage(m, t, beta, size), prior.splits(m, beta))
 
 
 @dataclass(frozen=True)
@@ -195,20 +164,20 @@ class TreePrior(Prior):
     same: float = 0.1
     deeper: float = 0.3
 
-    def _chance(self, t: int) -> float:
+    def chance(self, t: int) -> float:
         return (self.root, self.split)[t] if t < 2 else self.deeper
 
     def log_stop(self, m: int, t: int, beta: int) -> float:
         """Return the log-probability that a context of `t` variables does not split, where it could."""
-        return log(1 - self._chance(t)) if t < min(m, beta) else 0.0
+        return log(1 - self.chance(t)) if t < min(m, beta) else 0.0
 
     def split_weight(self, m: int, t: int, r: int, beta: int) -> float:
         """Return the probability of a split on a given set of `r` variables."""
         most = min(m, beta) - t
         size = self.same ** (r - 1) * (1 - self.same if r < most else 1.0)
-        return self._chance(t) * size / comb(m - t, r)
+        return self.chance(t) * size / comb(m - t, r)
 
-    def log_normaliser(self, cards: NDArray[np.intp], beta: int, stagings: StagingKind = "tree") -> float:
+    def log_normaliser(self, cards: NDArray[np.intp], beta: int) -> float:
         """Return 0: the weights are probabilities of the steps of a random experiment that ends."""
         return 0.0
 
@@ -233,14 +202,3 @@ def get_prior(prior: str | Prior) -> Prior:
             f"there is no prior {prior!r}; choose one of {', '.join(map(repr, PRIORS))}, or for a learner {ADAPTIVE!r}"
         )
     return PRIORS[prior]
-
-
-def check_stagings(stagings: str, prior: str | Prior, *, beyond_two: bool) -> None:
-    """Raise an error if there is no such kind of stagings, or if the prior does not weigh all of them."""
-    check_kind(stagings)
-    if stagings == "all" and beyond_two and (prior == ADAPTIVE or not get_prior(prior).weighs_stages):
-        name = prior if isinstance(prior, str) else prior.name
-        raise InputError(
-            f"stagings='all' needs a prior that gives weights to stages, and the prior {name!r} gives them to decision"
-            " trees: take prior='sparse' or 'uniform', or stagings='tree'"
-        )

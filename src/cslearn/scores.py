@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
-from itertools import combinations, combinations_with_replacement, permutations
-from math import comb, factorial, fsum, inf, lgamma, prod
+from math import fsum, inf, lgamma, prod
+from threading import Lock
 from typing import Any, Protocol
 
 import numpy as np
@@ -22,28 +22,21 @@ from cslearn._numerics import n_threads
 from cslearn.counts import rows_that_agree, stage_counts
 from cslearn.data import Table, as_table
 from cslearn.errors import InputError
-from cslearn.priors import Prior, StagingKind, check_stagings, get_prior
+from cslearn.priors import Prior, get_prior
 from cslearn.stagings import Context, Staging
 from cslearn.stagings.counting import check_beta
-from cslearn.stagings.deep import DeepWeights, Layout, chosen_blocks, layout
-from cslearn.stagings.every import AllWeights, all_weights, is_binary_three
 from cslearn.stagings.level import LevelWeights
+from cslearn.stagings.tree_weights import Layout, TreeWeights, chosen_blocks, layout
 
 __all__ = [
-    "MOST_ORDERED",
     "Scores",
     "check_ess",
-    "entries_of_tables",
     "log_gamma_tables",
     "log_marginal_likelihood",
 ]
 
-# Up to this context bound contexts stand in every order in which a tree may ask for their variables, beyond it once.
-MOST_ORDERED = 4
 # Log-gammas of whole counts are looked up while their table has at most this many entries.
 LOOK_UP_LIMIT = 10_000_000
-# Counting contexts of three variables, 64 rows in a word of bits take as long as so many rows one by one.
-ROWS_OF_A_WORD = 0.3
 
 
 Floats = NDArray[np.float64]
@@ -90,11 +83,9 @@ class Scores:
     ----------
     data : Table or anything that :func:`cslearn.data.as_table` reads
     beta : int, or mapping of variable to int
-        Context bound of the stagings that local order scores sum over, for all variables or for each. A variable with
-        fewer candidates (but at least two) has their number as its bound.
-    stagings : {"tree", "all"}
-        Beyond a context bound of two: only the stagings that a decision tree can draw, or all; see
-        :mod:`cslearn.stagings.every` for what that takes. All is for priors that weigh stages, uniform and sparse.
+        Context bound of the stagings that local order scores sum over, for all variables or for each; beyond two
+        context variables they are those that a decision tree can draw. A variable with fewer candidates (but at least
+        two) has their number as its bound.
     ess : float
         Equivalent sample size of the Dirichlet priors.
     prior : {"uniform", "sparse", "tree"} or Prior
@@ -114,8 +105,8 @@ class Scores:
     -----
     The tables of ``log z`` over single variables and pairs are filled when they are first needed, in
     O(p m^2 (n + d^3)) for candidate sets of size `m`, and take O(p m^2 d) memory. Beyond two context variables they are
-    filled for one target at a time, in O(m^beta (n + d^(beta + 1))), and take O((m d)^(beta - 1) m) memory, or beyond
-    four that of each context once; see :mod:`cslearn.stagings.deep`.
+    filled for one target at a time, in O(m^beta (n + d^(beta + 1))), and take the memory of each context once; see
+    :mod:`cslearn.stagings.tree_weights`.
 
     Examples
     --------
@@ -133,7 +124,6 @@ class Scores:
         data: Any,
         *,
         beta: int | Mapping[str, int] = 2,
-        stagings: StagingKind = "tree",
         ess: float = 1.0,
         prior: str | Prior = "uniform",
         candidates: Mapping[str, Iterable[str]] | None = None,
@@ -145,13 +135,13 @@ class Scores:
         self.interventions = None if interventions is None else check_mask(interventions, self.table)
         self.betas = self._checked_bounds(beta)
         self.ess = check_ess(ess)
-        self.stagings = stagings
-        self.prior = self._checked_prior(prior)
+        self.prior = get_prior(prior)
         self.n_jobs = n_jobs
-        self._deep: dict[int, tuple[list[Floats], Floats]] = {}
+        # The tables, once they are filled: shared by the scores with other priors, and with the threads that ask first.
+        self._filled: list[tuple[Floats, Floats, Floats]] = []
+        self._filling = Lock()
         self._flat: dict[int, Floats] = {}
         self._distinct: dict[int, tuple[Table, NDArray[Any]]] = {}
-        self._packed: dict[tuple[int, int], tuple[NDArray[Any], ...]] = {}
         self.index = {name: i for i, name in enumerate(self.table.variables)}
         self.candidates = self._checked_candidates(candidates)
         # No context has more variables than there are candidates.
@@ -161,18 +151,27 @@ class Scores:
             for name, own in zip(self.table.variables, self.candidates, strict=True)
         )
 
+    # Whether stagings are those of grown trees, as in `cslearn.grown.GrownScores`, and the power of the outcomes of the
+    # context variables by which the prior count of a stage shrinks.
+    grown = False
+    gamma = 1.0
+
+    def a_stage(self, outcomes: float) -> float:
+        """Return the prior count of a stage whose context variables have so many outcomes."""
+        return float(self.ess * outcomes**-self.gamma)
+
     def with_prior(self, prior: str | Prior) -> Scores:
         """Return the scores with another prior over stagings; the tables, which do not depend on it, are shared."""
         other = self._twin()
-        other.prior = self._checked_prior(prior)
+        other.prior = get_prior(prior)
         return other
 
     def with_ess(self, ess: float) -> Scores:
         """Return the scores with another equivalent sample size; their tables are filled anew."""
         other = self._twin()
         other.ess = check_ess(ess)
-        other._deep, other._flat, other._packed = {}, {}, {}
-        other.__dict__.pop("tables", None)
+        other._filled, other._filling = [], Lock()
+        other._flat = {}
         return other
 
     def _twin(self) -> Scores:
@@ -181,17 +180,11 @@ class Scores:
         return other
 
     def __getstate__(self) -> dict[str, Any]:
-        # A copy elsewhere fills the tables beyond two context variables when it needs them.
-        return self.__dict__ | {"_deep": {}, "_flat": {}, "_distinct": {}, "_packed": {}}
+        # A copy elsewhere fills the tables beyond two context variables when it needs them, and locks for itself.
+        return self.__dict__ | {"_filling": None, "_flat": {}, "_distinct": {}}
 
-    def _checked_prior(self, prior: str | Prior) -> Prior:
-        found = get_prior(prior)
-        check_stagings(self.stagings, found, beyond_two=self.beta > 2)
-        return found
-
-    def _takes_all(self, target: int) -> bool:
-        """Tell whether the stagings of a target are more than trees draw."""
-        return self.stagings == "all" and self.betas[target] > 2
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _filling=Lock())
 
     def _checked_candidates(self, candidates: Mapping[str, Iterable[str]] | None) -> tuple[NDArray[np.intp], ...]:
         """Return the columns of the candidates of each variable, ascending, constant variables left out."""
@@ -231,18 +224,12 @@ class Scores:
     def log_normaliser(self, target: int, cards: NDArray[np.intp]) -> float:
         """Return the log of the sum of the prior's weights over a level of candidates with these cardinalities.
 
-        Variables that the candidates were chosen from are taken to have the cardinality of the middle one of them, and
-        to have as large a share of stagings that no tree draws as the candidates have, where that has no closed form.
+        Variables that the candidates were chosen from are taken to have the cardinality of the middle one of them.
         """
-        beta, kind = self.betas[target], self.stagings
         more = self.n_counted(target, len(cards)) - len(cards)
-        if not more:
-            return self.prior.log_normaliser(cards, beta, kind)
-        filled = np.append(cards, np.repeat(np.sort(cards)[len(cards) // 2], more)).astype(np.intp)
-        if kind == "tree" or is_binary_three(filled, beta):
-            return self.prior.log_normaliser(filled, beta, kind)
-        others = self.prior.log_normaliser(cards, beta, kind) - self.prior.log_normaliser(cards, beta)
-        return self.prior.log_normaliser(filled, beta) + others
+        if more:
+            cards = np.append(cards, np.repeat(np.sort(cards)[len(cards) // 2], more)).astype(np.intp)
+        return self.prior.log_normaliser(cards, self.betas[target])
 
     # ------------------------------------------------------------------ contexts
     def log_z(self, target: str, context: Mapping[str, Any]) -> float:
@@ -262,7 +249,7 @@ class Scores:
             pairs = [self._coded(variable, state) for variable, state in context.items()]
             # The rows outside the context are counted in a first stage, which is dropped.
             counts = stage_counts(self.counted(i), i, [(), pairs])[1]
-            scores.append(log_marginal_likelihood(counts, self.ess / prod(cards[v] for v, _ in pairs)))
+            scores.append(log_marginal_likelihood(counts, self.a_stage(prod(cards[v] for v, _ in pairs))))
         return scores
 
     def stage_counts(self, target: str, stages: Sequence[Context]) -> tuple[Floats, Floats]:
@@ -299,15 +286,21 @@ class Scores:
                 found[key] = self.table.take(np.flatnonzero(~column)) if column.any() else self.table
         return [found[column.tobytes()] for column in self.interventions.T]
 
-    @cached_property
+    @property
     def tables(self) -> tuple[Floats, Floats, Floats]:
         """``(stop, single, pair)``: the log scores of all contexts of at most two candidates of each target.
 
         ``stop[i]`` is for the empty context, ``single[i, k, x]`` for ``x_k = x`` and ``pair[i, j, k, x]`` the sum
         over the states ``y`` of ``j`` for ``x_k = x, x_j = y``, minus infinity for ``j = k``. Here `j` and `k` are
         positions in the candidate set of `i`; what lies beyond the size of that set, or beyond the cardinality of
-        ``k``, is not to be read.
+        ``k``, is not to be read. They are filled when first asked for, once for an equivalent sample size.
         """
+        with self._filling:
+            if not self._filled:
+                self._filled.append(self._fill_all())
+        return self._filled[0]
+
+    def _fill_all(self) -> tuple[Floats, Floats, Floats]:
         p, m, d = self.table.p, max(map(len, self.candidates)), max(self.table.cards)
         stop = np.zeros(p)
         single = np.zeros((p, m, d) if self.beta >= 1 else (p, 0, d))
@@ -355,18 +348,21 @@ class Scores:
                 list(pool.map(lambda i: count_pairs(words, starts[i], starts[i] + cards[i], pairs), range(table.p)))
                 list(pool.map(lambda i: score_packed(words, starts, pairs, table.codes, *common(i)), targets))
 
-    def level_weights(self, target: int, level: NDArray[np.intp]) -> LevelWeights | AllWeights:
+    def level_weights(self, target: int, level: NDArray[np.intp]) -> LevelWeights | TreeWeights:
         """Return the log-weights, likelihood times unnormalised prior, of the stages of a level.
 
-        `level` holds positions in the candidate set of the target.
+        `level` holds positions in the candidate set of the target, ascending.
         """
         cards = np.array(self.table.cards, dtype=np.intp)[self.candidates[target][level]]
-        if self._takes_all(target):
-            return self.all_weights(target, level, self.n_counted(target, len(level)))
-        if self.betas[target] > MOST_ORDERED:
-            return self._deep_weights(target, level, cards)
+        beta, m = self.betas[target], self.n_counted(target, len(level))
+        if beta > 2:
+            places = layout(tuple(map(int, cards)), beta)
+            sizes = [prod(places.cards[k] for k in own) for own in places.sets]
+            log_stages = [self.prior.log_stage(m, len(own), beta, d) for own, d in zip(places.sets, sizes, strict=True)]
+            flat = chosen_blocks(self._layout(target), self.context_scores(target), level.tolist())
+            return TreeWeights(cards, flat + np.repeat(log_stages, sizes), self.prior.splits(m, beta))
         stages, deepest = self.stage_tables(target, level)
-        prior = self.prior.level_weights(cards, self.betas[target], self.n_counted(target, len(cards)))
+        prior = self.prior.level_weights(cards, beta, m)
         return LevelWeights(
             cards,
             [scores + weights for scores, weights in zip(stages, prior.stages, strict=True)],
@@ -374,21 +370,13 @@ class Scores:
             prior.splits,
         )
 
-    def _deep_weights(self, target: int, level: NDArray[np.intp], cards: NDArray[np.intp]) -> DeepWeights:
-        """Return the log-weights of a level, by ascending positions, for a context bound beyond `MOST_ORDERED`."""
-        beta, m = self.betas[target], self.n_counted(target, len(level))
-        places = layout(tuple(map(int, cards)), beta)
-        prior = [self.prior.log_stage(m, len(own), beta, prod(places.cards[k] for k in own)) for own in places.sets]
-        stages = chosen_blocks(self._layout(target), self.context_scores(target), level.tolist())
-        return DeepWeights(cards, stages + np.repeat(prior, np.diff(places.start)), self.prior.splits(m, beta))
-
     def _layout(self, target: int) -> Layout:
         return layout(tuple(int(self.table.cards[c]) for c in self.candidates[target]), self.betas[target])
 
     def context_scores(self, target: int) -> Floats:
         """Return the log scores of all contexts of the candidates of a target, as :func:`layout` says."""
         if target not in self._flat:
-            from cslearn._kernels.sets import score_blocks
+            from cslearn._kernels.context_scores import score_blocks
 
             (table, rows_of_columns), places = self._collapsed(target), self._layout(target)
             out = np.zeros(int(places.start[-1]))
@@ -412,20 +400,11 @@ class Scores:
     def stage_tables(self, target: int, level: NDArray[np.intp]) -> tuple[list[Floats], Floats | None]:
         """Return the log scores of the contexts of a level, as :class:`cslearn.stagings.level.LevelWeights` wants them.
 
-        `level` holds positions in the candidate set of the target.
+        For a context bound of at most two. `level` holds positions in the candidate set of the target.
         """
         cards = np.array(self.table.cards)[self.candidates[target][level]]
         d = int(cards.max(initial=1))
         beta = self.betas[target]
-        if self._takes_all(target):
-            scores = self.stage_scores(target, level)
-            exists = np.arange(scores[-1].shape[-1]) < cards[:, None]
-            return scores[:-1], np.where(exists, scores[-1], 0.0).sum(axis=-1)
-        if beta > 2:
-            stages, deepest = self._deep_tables(target)
-            pick = [n for _ in range(beta) for n in (level, np.arange(d))]
-            picked = [table[np.ix_(*pick[: table.ndim])] if table.ndim else table for table in (*stages, deepest)]
-            return picked[:-1], picked[-1]
         stop, single, pair = (table[target] for table in self.tables)
         if beta == 0:
             return [np.asarray(stop)], None
@@ -433,85 +412,6 @@ class Scores:
             exists = np.arange(d) < cards[:, None]
             return [np.asarray(stop)], np.where(exists, single[level, :d], 0.0).sum(axis=1)
         return [np.asarray(stop), single[level, :d]], pair[np.ix_(level, level, np.arange(d))].transpose(1, 2, 0)
-
-    def all_weights(self, target: int, level: NDArray[np.intp], m: int) -> LevelWeights | AllWeights:
-        """Return the log-weights of all stagings of a level, with the prior weights of a level of `m` candidates."""
-        cards = np.array(self.table.cards, dtype=np.intp)[self.candidates[target][level]]
-        prior = self.prior.stage_weights(cards, self.betas[target], m)
-        scores = self.stage_scores(target, level)
-        return all_weights(cards, [one + other for one, other in zip(scores, prior, strict=True)])
-
-    def stage_scores(self, target: int, level: NDArray[np.intp]) -> list[Floats]:
-        """Return the log scores of the contexts of a level with no, one, ..., beta variables, shapes ``(m, d) * t``.
-
-        Only with ``stagings="all"`` and a context bound beyond two.
-        """
-        d = int(np.array(self.table.cards)[self.candidates[target][level]].max(initial=1))
-        stages, last = self._deep_tables(target)
-        return [table[np.ix_(*[level, np.arange(d)] * t)] if t else table for t, table in enumerate((*stages, last))]
-
-    def _deep_tables(self, target: int) -> tuple[list[Floats], Floats]:
-        """Return the log scores of all contexts of the candidates of a target, for a context bound beyond two.
-
-        Those of the most variables are summed over the states of the last one, unless all stagings are asked for.
-        """
-        if target not in self._deep:
-            from cslearn._kernels.sets import score_sets
-
-            (table, rows_of_columns), candidates = self._collapsed(target), self.candidates[target]
-            beta = self.betas[target]
-            m, cards = len(candidates), np.array(table.cards, dtype=np.int64)
-            d = int(cards[candidates].max(initial=1))
-            tables = [np.zeros((m, d) * t) for t in range(beta)]
-            summed = not self._takes_all(target)
-            tables.append(np.zeros((*((m, d) * (beta - 1)), m) if summed else (m, d) * beta))
-            by_bits = self._bits(target) if summed and beta == 3 else None
-            for t, out in enumerate(tables):
-                if t == beta and by_bits is not None:
-                    from cslearn._kernels.triples import scores_of_splits
-
-                    words, starts, *look_ups = by_bits
-                    scores_of_splits(words, starts, cards, target, candidates, *look_ups, out)
-                    break
-                score_sets(
-                    rows_of_columns,
-                    np.ones(table.n) if table.weights is None else table.weights,
-                    cards,
-                    target,
-                    candidates,
-                    self.ess,
-                    np.array(list(combinations(range(m), t)), dtype=np.int64).reshape(comb(m, t), t),
-                    np.array(list(permutations(range(t))), dtype=np.int64).reshape(factorial(t), t),
-                    d,
-                    out.reshape(-1),
-                    summed and t == beta,
-                )
-            self._deep[target] = tables[:-1], tables[-1]
-        return self._deep[target]
-
-    def _bits(self, target: int) -> tuple[NDArray[Any], ...] | None:
-        """Return what counts contexts of three variables by bits, with log-gammas, if that is faster than by rows."""
-        table = self.counted(target)
-        cards = np.array(table.cards, dtype=np.int64)
-        sizes = cards[cards > 1].tolist()
-        products = np.array(sorted({a * b * c for a, b, c in combinations_with_replacement(set(sizes), 3)}))
-        cells = np.mean(sizes) ** 3 * cards[target] if sizes else 0.0
-        if (
-            table.weights is not None
-            or cells * ROWS_OF_A_WORD * table.n / 64 > self._collapsed(target)[0].n
-            or 2 * len(products) * (table.n + 1) + products.max(initial=0) > LOOK_UP_LIMIT
-        ):
-            return None
-        key = id(table), int(cards[target])
-        if key not in self._packed:
-            from cslearn._kernels.contexts import pack
-
-            starts = np.concatenate([[0], np.cumsum(cards)[:-1]])
-            entry = np.zeros(int(products.max(initial=0)) + 1, dtype=np.int64)
-            entry[products] = np.arange(len(products))
-            log_gammas = log_gamma_tables(table.n, self.ess, products, key[1])
-            self._packed[key] = pack(table.codes, cards, starts), starts, log_gammas, entry
-        return self._packed[key]
 
     def _collapsed(self, target: int) -> tuple[Table, NDArray[Any]]:
         """Return the distinct rows that count for a target, and their codes, one contiguous row for each variable."""
@@ -545,8 +445,8 @@ class Scores:
     def best_staging(self, target: str, predecessors: Sequence[str]) -> tuple[float, Staging]:
         """Return the most probable staging of `target` after `predecessors`, and its log joint score.
 
-        With a prior that weighs trees and more than three context variables it comes from a search, which is exact as
-        long as it ends within its bound; see :mod:`cslearn.stagings.best`.
+        With a prior that weighs trees and more than two context variables it is that of the best decision tree; see
+        :mod:`cslearn.stagings.level`.
         """
         i, level = self._level(target, predecessors)
         weights = self.level_weights(i, level)
@@ -580,7 +480,7 @@ class Scores:
         if staging.bound > self.betas[i] or not names.issuperset(staging.context_variables):
             return -inf
         cards = np.array([self.table.cards[self._column(name)] for name in names], dtype=np.intp)
-        prior = self.prior.log_weight(staging, self.n_counted(i, len(level)), self.betas[i], self.stagings)
+        prior = self.prior.log_weight(staging, self.n_counted(i, len(level)), self.betas[i])
         likelihood = fsum(self._stage_scores(target, staging.contexts))
         return prior + likelihood - self.log_normaliser(i, cards)
 
@@ -601,26 +501,13 @@ class Scores:
             raise InputError(f"the order is not a permutation of the variables of the data: see {', '.join(odd)}")
 
 
-def entries_of_tables(cards: Sequence[int], beta: int, stagings: StagingKind = "tree") -> int:
-    """Return the entries of the tables of contexts of one variable, for ``beta > 2``.
-
-    Where contexts stand once, beyond `MOST_ORDERED`, it is the number of their splits, each of which takes longer.
-    """
-    if stagings == "all" or beta <= MOST_ORDERED:
-        m, d = len(cards), max(cards, default=1)
-        return sum((m * d) ** t for t in range(beta)) + (m * d) ** (beta - 1) * m * (d if stagings == "all" else 1)
-    # The splits of all contexts: each variable of a context is asked for before, or by the split.
-    by_size = [1] + [0] * beta
-    for d in cards:
-        for k in range(beta, 0, -1):
-            by_size[k] += 2 * d * by_size[k - 1]
-    return sum(by_size)
+LARGEST_ESS = 1e15  # beyond, counts vanish beside it, and its gamma function beyond all numbers
 
 
 def check_ess(ess: Any) -> float:
     """Return an equivalent sample size as a float, or raise an error."""
-    if isinstance(ess, bool) or not (isinstance(ess, int | float | np.number) and 0 < ess < inf):
-        raise InputError(f"ess, the equivalent sample size, is a positive number, not {ess!r}")
+    if isinstance(ess, bool) or not (isinstance(ess, int | float | np.number) and 0 < ess <= LARGEST_ESS):
+        raise InputError(f"ess, the equivalent sample size, is a positive number up to {LARGEST_ESS:g}, not {ess!r}")
     return float(ess)
 
 

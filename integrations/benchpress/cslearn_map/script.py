@@ -25,7 +25,7 @@ if wildcards["timeout"] != "None":
     signal.signal(signal.SIGALRM, give_up)
     signal.setitimer(signal.ITIMER_REAL, float(wildcards["timeout"]))
 
-from cslearn import CStreeLearner  # noqa: E402
+from cslearn import Chains, CStreeLearner  # noqa: E402
 from cslearn.data import read_benchpress  # noqa: E402
 from cslearn.formats import write_benchpress_graph  # noqa: E402
 
@@ -33,7 +33,7 @@ table = read_benchpress(snakemake.input["data"])  # noqa: F821
 learner = CStreeLearner(
     beta=int(wildcards["beta"]),
     ess="auto" if wildcards["ess"] == "None" else float(wildcards["ess"]),
-    n_iter=None if wildcards["n_iter"] == "None" else int(wildcards["n_iter"]),
+    search=Chains(n_iter=None if wildcards["n_iter"] == "None" else int(wildcards["n_iter"])),
     random_state=int(wildcards["replicate"]),
     n_jobs=1,
 ).fit(table)

@@ -32,7 +32,7 @@ if wildcards["timeout"] != "None":
 
 import numpy as np  # noqa: E402
 
-from cslearn import CStreeLearner  # noqa: E402
+from cslearn import Chains, CStreeLearner  # noqa: E402
 from cslearn.data import read_benchpress  # noqa: E402
 from cslearn.formats import write_trajectory  # noqa: E402
 
@@ -41,11 +41,7 @@ seed = int(wildcards["mcmc_seed"])
 learner = CStreeLearner(
     beta=int(wildcards["beta"]),
     ess="auto" if wildcards["ess"] == "None" else float(wildcards["ess"]),
-    search="mcmc",
-    n_iter=int(wildcards["n_iterations"]),
-    burn_in=0,
-    thin=1,
-    n_chains=1,
+    search=Chains(n_iter=int(wildcards["n_iterations"]), burn_in=0, thin=1, n_chains=1),
     prior="tree",
     random_state=seed,
     n_jobs=1,

@@ -5,8 +5,8 @@ from math import isnan
 import numpy as np
 
 from cslearn._kernels import outer
-from cslearn._kernels.either import fill, sum_of_stagings
-from cslearn._kernels.numbers import BASE, INVERSE
+from cslearn._kernels.levels import fill, sum_of_stagings
+from cslearn._kernels.wide_numbers import BASE, INVERSE
 
 __all__ = ["edges_of_orders"]
 

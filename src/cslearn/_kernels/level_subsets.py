@@ -11,7 +11,7 @@ from math import inf, log
 import numpy as np
 
 from cslearn._kernels import inner, outer
-from cslearn._kernels.numbers import LOG_BASE, ZERO_EXPONENT, normal, plus
+from cslearn._kernels.wide_numbers import LOG_BASE, ZERO_EXPONENT, normal, plus
 
 __all__ = ["sums_of_levels"]
 
@@ -30,7 +30,9 @@ def _sum_subsets(k, terms, terms_e, sums, sums_e):
 
 
 @outer
-def sums_of_levels(root, root_e, pair, pair_e, cards, kinds, stop_weight, split_weight, whole, both, more, found):
+def sums_of_levels(
+    root, root_e, pair, pair_e, cards, kinds, stop_weight, split_weight, whole, both, both_e, more, found
+):
     """Fill the log sums over the stagings of every level of a target, relative to the whole level as a stage.
 
     Parameters
@@ -39,8 +41,8 @@ def sums_of_levels(root, root_e, pair, pair_e, cards, kinds, stop_weight, split_
         Those of the target in a Problem in which no target is light.
     cards, kinds : ndarray of int, shape (m,)
         Cardinality of each candidate, and its kind.
-    stop_weight, split_weight, whole, both
-        As in a Problem.
+    stop_weight, split_weight, whole, both, both_e
+        As in a Problem, in which no weight is costly.
     more : int
         The prior's weights are those of a level with so many variables besides the subset. Where it has none for so
         many the sum is zero.
@@ -78,7 +80,7 @@ def sums_of_levels(root, root_e, pair, pair_e, cards, kinds, stop_weight, split_
         for rest in range(half):
             m = size[rest] + 1 + more
             if m <= most:
-                here, here_e = plus(value[rest], value_e[rest], both[m] * sums[rest], sums_e[rest])
+                here, here_e = plus(value[rest], value_e[rest], both[m] * sums[rest], sums_e[rest] + both_e[m])
                 here, here_e = normal(here * root[k], here_e + root_e[k])
                 level = (rest & ((1 << k) - 1)) | (rest >> k << (k + 1)) | (1 << k)
                 total[level], total_e[level] = plus(total[level], total_e[level], here, here_e)

@@ -6,9 +6,9 @@ For each target the level ``L`` is the set of its candidates that come before it
 level with one variable more or less takes O(|L| d) instead of O(|L|^2 d), by additions and multiplications alone.
 
 With many rows these numbers span more orders of magnitude than a double holds, and have exponents of their own
-(:mod:`cslearn._kernels.numbers`). Where all variables are binary, a target none of whose scores can pass the range of a
-double is *light*: its exponents are zero and left alone. One variable of more states makes the arrays of all targets
-wider, and then none is.
+(:mod:`cslearn._kernels.wide_numbers`). Where all variables are binary, a target none of whose scores can pass the range
+of a double is *light*: its exponents are zero and left alone. One variable of more states makes the arrays of all
+targets wider, and then none is.
 """
 
 from collections import namedtuple
@@ -17,7 +17,7 @@ from math import log, nan
 import numpy as np
 
 from cslearn._kernels import inner
-from cslearn._kernels.numbers import LOG_BASE, SMALLEST_REST, STOP, ZERO_EXPONENT, lost, minus, normal, plus
+from cslearn._kernels.wide_numbers import LOG_BASE, SMALLEST_REST, STOP, ZERO_EXPONENT, lost, minus, normal, plus
 
 __all__ = ["Problem", "State", "fill", "join", "leave", "log_score", "new_state", "sum_of_stagings"]
 
@@ -30,13 +30,15 @@ __all__ = ["Problem", "State", "fill", "join", "leave", "log_score", "new_state"
 #   kind[column]             cardinalities that are equal are of one kind
 #   weights[m, kind]         the prior's weights in a level of m variables, of a stop and of a split at a root's state
 #   whole[m], both[m]        ... of the whole level, and of a full split on a pair beyond its two trees (or less than 0)
+#   ..._e                    their exponents, which are zero but for priors that make a stop or a split cost 40 nats
+#   costly                   whether there are such weights: then what is small beside a stop may matter
 #   norm, norm_e[m, kind]    the term of a root in the normaliser
 #   light[i]                 whether target i needs no exponents, with no variable of more than two states
 #   before[i, j]             whether i must come before j
 Problem = namedtuple(
     "Problem",
-    "beta width stop root root_e pair pair_e n_candidates columns place cards kind stop_weight split_weight whole both"
-    " norm norm_e light before",
+    "beta width stop root root_e pair pair_e n_candidates columns place cards kind stop_weight stop_weight_e"
+    " split_weight split_weight_e whole whole_e both both_e norm norm_e costly light before",
 )
 # The order and where each variable stands in it. For each target, in the row of its number: the members of its level
 # as a list and where each candidate stands in it (-1: nowhere), their number, how many of each kind, the sums of splits
@@ -65,12 +67,12 @@ def new_state(problem):
 
 
 @inner
-def _lost_full(rest, rest_e, total, total_e, d_k):
-    """Tell the same of a sum of full splits, which is added to a product of as many brackets as the root has states.
+def _lost(rest, rest_e, total, total_e, strict):
+    """Tell whether too little is left of a sum, even if that is small beside a stop (`strict`).
 
-    With many states that product may be far smaller than a single stop.
+    With many states a product of stops may be far smaller than a single one, and a prior may make a stop costly.
     """
-    if d_k <= 20:
+    if not strict:
         return lost(rest, rest_e, total, total_e)
     return total > 0.0 and (rest_e != total_e or rest < SMALLEST_REST * total)
 
@@ -89,7 +91,8 @@ def sum_of_stagings(problem, i, state, row, v, sign, m):
     beta, size, d, wide = problem.beta, state.size[row], problem.width, members.shape[1]
     of_v, of_row = (i * wide + v) * wide, row * wide
     both = problem.both[m]
-    total, total_e = problem.whole[m], np.int64(0)
+    both_e = problem.both_e[m]
+    total, total_e = problem.whole[m], problem.whole_e[m]
 
     # The members, and after them the variable that joins.
     number = size + (1 if sign > 0 else 0) if beta > 0 else 0
@@ -130,10 +133,11 @@ def sum_of_stagings(problem, i, state, row, v, sign, m):
             column = columns[i, k]
             d_k, kind = cards[column], kinds[column]
             stop, weight = stop_weights[m, kind], split_weights[m, kind]
+            stop_e, weight_e = problem.stop_weight_e[m, kind], problem.split_weight_e[m, kind]
             value, value_e = 1.0, np.int64(0)
             if beta == 1:
                 for _ in range(d_k):
-                    value, value_e = normal(value * stop, value_e)
+                    value, value_e = normal(value * stop, value_e + stop_e)
             else:
                 changes = sign != 0 and k != v
                 added, added_e = 1.0, np.int64(0)
@@ -147,10 +151,13 @@ def sum_of_stagings(problem, i, state, row, v, sign, m):
                             split, split_e = plus(split, split_e, term, term_e)
                         else:
                             rest, rest_e = minus(split, split_e, term, term_e)
-                            if lost(rest, rest_e, split, split_e):
+                            if _lost(rest, rest_e, split, split_e, problem.costly):
                                 return nan, total_e
                             split, split_e = rest, rest_e
-                    bracket, bracket_e = plus(stop, np.int64(0), weight * split, split_e)
+                    split, split_e = weight * split, split_e + weight_e
+                    if weight_e != 0:
+                        split, split_e = normal(split, split_e)
+                    bracket, bracket_e = plus(stop, stop_e, split, split_e)
                     value, value_e = normal(value * bracket, value_e + bracket_e)
                 twice, twice_e = full[of_row + k], full_e[of_row + k]
                 if changes:
@@ -158,10 +165,13 @@ def sum_of_stagings(problem, i, state, row, v, sign, m):
                         twice, twice_e = plus(twice, twice_e, added, added_e)
                     else:
                         rest, rest_e = minus(twice, twice_e, added, added_e)
-                        if _lost_full(rest, rest_e, twice, twice_e, d_k):
+                        if _lost(rest, rest_e, twice, twice_e, problem.costly or d_k > 20):
                             return nan, total_e
                         twice, twice_e = rest, rest_e
-                value, value_e = plus(value, value_e, both * twice, twice_e)
+                twice, twice_e = both * twice, twice_e + both_e
+                if both_e != 0:
+                    twice, twice_e = normal(twice, twice_e)
+                value, value_e = plus(value, value_e, twice, twice_e)
             value, value_e = normal(value * root[i, k], value_e + root_e[i, k])
             total, total_e = plus(total, total_e, value, value_e)
     return total, total_e
@@ -173,15 +183,15 @@ def log_score(problem, i, state, row, v, sign):
     m = state.size[row] + sign
     total, total_e = sum_of_stagings(problem, i, state, row, v, sign, m)
     # The prior's sum over all stagings of the level.
-    norm, norm_e = problem.whole[m], np.int64(0)
+    norm, norm_e = problem.whole[m], problem.whole_e[m]
     if problem.beta > 0 and m > 0:
-        if problem.beta >= 2:
-            norm += m * (m - 1) * problem.both[m]
         moving = problem.kind[problem.columns[i, v]] if sign != 0 else -1
         for kind in range(problem.norm.shape[1]):
             number = state.kinds[row, kind] + (sign if kind == moving else 0)
             if number > 0:
                 norm, norm_e = plus(norm, norm_e, number * problem.norm[m, kind], problem.norm_e[m, kind])
+        if problem.beta >= 2:
+            norm, norm_e = plus(norm, norm_e, m * (m - 1) * problem.both[m], problem.both_e[m])
     return problem.stop[i] + log(total / norm) + (total_e - norm_e) * LOG_BASE
 
 
@@ -250,12 +260,12 @@ def leave(problem, i, state, row, v):
             term, term_e = pair[there], np.int64(pair_e[there])
             added, added_e = normal(added * term, added_e + term_e)
             rest, rest_e = minus(sums[at], sums_e[at], term, term_e)
-            if lost(rest, rest_e, sums[at], sums_e[at]):
+            if _lost(rest, rest_e, sums[at], sums_e[at], problem.costly):
                 return False
             sums[at], sums_e[at] = rest, rest_e
         at = of_row + k
         rest, rest_e = minus(full[at], full_e[at], added, added_e)
-        if _lost_full(rest, rest_e, full[at], full_e[at], cards[columns[i, k]]):
+        if _lost(rest, rest_e, full[at], full_e[at], problem.costly or cards[columns[i, k]] > 20):
             return False
         full[at], full_e[at] = rest, rest_e
     last = state.members[row, state.size[row] - 1]

@@ -5,7 +5,7 @@ from math import inf, isnan, nan
 import numpy as np
 
 from cslearn._kernels import inner, outer
-from cslearn._kernels.either import fill, join, leave, log_score, new_state
+from cslearn._kernels.levels import fill, join, leave, log_score, new_state
 from cslearn._kernels.moves import list_others, place_for, remember
 
 __all__ = ["new_state", "relocate", "relocation_log_weights", "rescore", "run", "set_order", "settle"]

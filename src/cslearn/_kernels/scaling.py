@@ -3,7 +3,7 @@
 from math import exp, floor, inf, log
 
 from cslearn._kernels import inner, outer
-from cslearn._kernels.numbers import LOG_BASE
+from cslearn._kernels.wide_numbers import LOG_BASE
 
 __all__ = ["scale_target"]
 

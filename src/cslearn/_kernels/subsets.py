@@ -14,7 +14,6 @@ import numpy as np
 
 from cslearn._kernels import inner, outer
 from cslearn._kernels.log_domain import plus
-from cslearn._kernels.pairs import best_of_pair
 
 __all__ = ["Shape", "Weights", "maxima_of_subsets", "sums_of_subsets"]
 
@@ -30,13 +29,6 @@ Shape = namedtuple("Shape", "n beta held depth share offset sets start first chi
 # The prior's log-weights by the size of the level and the number of context variables: of a stop, of a share of the
 # level, and the weights (which may be negative) of splits on 1, 2, ... variables.
 Weights = namedtuple("Weights", "stop share split")
-# For a context bound of three and weights of trees, the log-weights of the trees for the stagings with two variables in
-# all stages (see :mod:`cslearn._kernels.pairs`).
-#   cards                       of the candidates
-#   first[m, d]                 a root in a level of m variables, and below each of its d states a split on one more
-#   both[m]                     a split on two variables at once
-#   gain[m, d, e]               what a line of d cells gains if all are split on the same variable of e states
-Pairs = namedtuple("Pairs", "cards first both gain")
 
 
 @inner
@@ -143,59 +135,13 @@ def sums_of_subsets(shape, weights, more, scores, constants, table):
             )
 
 
-@inner
-def _best_over_pairs(shape, weights, pairs, full_splits, constants, table, level, m, best):
-    """Return the largest log-weight over the stagings with two variables in all stages, or `best` if that is larger."""
-    members = np.empty(m, np.int64)
-    found = 0
-    for k in range(shape.n):
-        if (level >> k) & 1:
-            members[found] = k
-            found += 1
-    others = np.empty(m - 2, np.int64)
-    for a in range(m):
-        for b in range(a + 1, m):
-            k, other = members[a], members[b]
-            found = 0
-            for j in members:
-                if j != k and j != other:
-                    others[found] = j
-                    found += 1
-            rows, columns = pairs.cards[k], pairs.cards[other]
-            # The contexts of the pair stand together, those of the other's states beside each other.
-            first = shape.child[shape.child_at[0, shape.first[2, k] + other - k - 1]]
-            number = _squeeze(level & ~shape.held[first], shape.held[first])
-            cell = np.empty((rows, columns))
-            split = np.empty((rows, columns, m - 2))
-            for x in range(rows):
-                for y in range(columns):
-                    c = first + x * columns + y
-                    cell[x, y] = table[shape.offset[c] + number]
-                    for place in range(m - 2):
-                        s = others[place]
-                        split[x, y, place] = (
-                            constants[shape.constant_at[c] + s]
-                            + weights.share[m, 3] * shape.share[c]
-                            + full_splits[m, 2, s]
-                        )
-            row, column = np.empty(m - 2), np.empty(m - 2)
-            for place in range(m - 2):
-                d = pairs.cards[others[place]]
-                row[place], column[place] = pairs.gain[m, columns, d], pairs.gain[m, rows, d]
-            k_first, l_first = pairs.first[m, rows], pairs.first[m, columns]
-            choice = np.empty((rows, columns), np.int64)
-            value = best_of_pair(cell, split, row, column, pairs.both[m], k_first, l_first, best, choice)
-            best = max(best, value)
-    return best
-
-
 @outer
-def maxima_of_subsets(shape, weights, full_splits, pairs, scores, constants, table):
+def maxima_of_subsets(shape, weights, full_splits, scores, constants, table):
     """Fill the table with the largest log-weights of stagings.
 
     ``full_splits[m, t, s]`` is the log-weight of a full split on set s below t variables in a level of m. Where weights
-    belong to trees, a context bound of three needs ``pairs``; beyond, trees that differ at two nested places are not
-    added up, and what is found are lower bounds.
+    belong to trees and the bound is beyond two, trees that differ at nested places are not added up, and what is found
+    are lower bounds.
     """
     beta = shape.beta
     for c in range(len(shape.held) - 1, -1, -1):
@@ -217,6 +163,4 @@ def maxima_of_subsets(shape, weights, full_splits, pairs, scores, constants, tab
                     else:
                         value = _below(shape, table, c, s, level)
                     best = max(best, value + full_splits[m, t, s])
-            if t == 0 and m > 2 and len(pairs.both):
-                best = _best_over_pairs(shape, weights, pairs, full_splits, constants, table, level, m, best)
             table[shape.offset[c] + number] = best

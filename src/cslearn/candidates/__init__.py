@@ -4,6 +4,5 @@ from __future__ import annotations
 
 from cslearn.candidates.knowledge import Knowledge
 from cslearn.candidates.sets import CandidateSets, candidate_sets
-from cslearn.candidates.triples import triple_probabilities
 
-__all__ = ["CandidateSets", "Knowledge", "candidate_sets", "triple_probabilities"]
+__all__ = ["CandidateSets", "Knowledge", "candidate_sets"]

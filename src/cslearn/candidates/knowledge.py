@@ -133,6 +133,23 @@ class Knowledge:
         except InputError as error:
             raise FileError(f"The background knowledge in {os.fspath(path)} cannot be used: {error}") from error
 
+    def without(self, columns: Iterable[str]) -> Knowledge:
+        """Return what is known of the other variables, where some columns are left out of the data.
+
+        Examples
+        --------
+        >>> from cslearn.candidates import Knowledge
+        >>> Knowledge(forbidden=[("id", "ill"), ("ill", "age")], tiers=[["id", "age"], ["ill"]]).without(["id"])
+        Knowledge(forbidden=(('ill', 'age'),), required=(), tiers=(('age',), ('ill',)))
+        """
+        gone = set(columns)
+        tiers = [[v for v in tier if v not in gone] for tier in self.tiers]
+        return Knowledge(
+            [pair for pair in self.forbidden if not gone & set(pair)],
+            [pair for pair in self.required if not gone & set(pair)],
+            [tier for tier in tiers if tier] or None,
+        )
+
     def check(self, variables: Iterable[str]) -> None:
         """Raise an :class:`InputError` if the knowledge does not fit the variables, or contradicts itself.
 

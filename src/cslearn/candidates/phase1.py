@@ -12,10 +12,10 @@ each of them; :class:`LocalBDeu` counts with one pass over the codes and gives t
 from __future__ import annotations
 
 import random
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stdout
-from io import StringIO
+import sys
+from importlib.util import module_from_spec
+from threading import Lock
+from types import SimpleNamespace
 from typing import Any, Literal
 
 import numpy as np
@@ -27,6 +27,8 @@ from cslearn.errors import InputError, MissingExtraError
 from cslearn.scores import Scores
 
 __all__ = ["estimate_candidates"]
+
+_LOADING = Lock()
 
 
 def estimate_candidates(
@@ -76,8 +78,7 @@ def estimate_candidates(
         adjacent = _dependent_pair(table.select(names))
         result.update({names[0]: (names[1],), names[1]: (names[0],)} if adjacent else {})
         return result
-    with _isolated():
-        marks = _estimate(table.codes[:, active].astype(np.int64), method, level, random_state)
+    marks = _estimate(table.codes[:, active].astype(np.int64), method, level, random_state)
     # marks[i, j] is the mark that the edge between i and j has at i: 1 an arrow head, -1 a tail, 0 without an edge.
     # So j -> i is marks[i, j] = 1 with marks[j, i] = -1. All neighbours but children may be parents.
     is_child = (marks == -1) & (marks.T == 1)
@@ -89,25 +90,50 @@ def estimate_candidates(
 
 def _estimate(codes: NDArray[np.int64], method: str, level: float, random_state: RandomState) -> NDArray[np.int_]:
     """Return the marks of the edges of the CPDAG, in the code of causal-learn."""
+    seed = int(as_generator(random_state).integers(2**32))
+    name = {"pc": "ConstraintBased.PC", "grasp": "PermutationBased.GRaSP"}[method]
     try:
-        from causallearn.search.ConstraintBased.PC import pc
-        from causallearn.search.PermutationBased.GRaSP import grasp
+        module = _own_copy(f"causallearn.search.{name}")
     except ImportError as error:
         raise MissingExtraError(
             f'candidates="{method}" needs causal-learn, which cannot be imported ({error}): '
             'pip install "cslearn[phase1]", or use candidates="all", which needs nothing more'
         ) from error
-    # Seeded after the import, which draws random numbers of its own.
-    seed = int(as_generator(random_state).integers(2**32))
-    random.seed(seed)
-    np.random.seed(seed)  # noqa: NPY002 - the state that causal-learn draws from; the caller gets it back
+    module.warnings = SimpleNamespace(warn=lambda *_, **__: None)  # of more variables than rows, which is no news
     graph: Any
-    if method == "pc":
-        graph = pc(codes, level, "gsq", verbose=False, show_progress=False).G
-    else:
-        with _score_of_grasp(LocalBDeu(codes)):
-            graph = grasp(codes, "local_score_BDeu", verbose=False)  # returns the CPDAG, not the DAG it found
+    with np.errstate(all="ignore"):
+        if method == "pc":
+            graph = module.pc(codes, level, "gsq", verbose=False, show_progress=False).G
+        else:
+            module.random = random.Random(seed)
+            module.local_score_BDeu = LocalBDeu(codes)
+            graph = module.grasp(codes, "local_score_BDeu", verbose=False)  # the CPDAG, not the DAG that it found
     return np.asarray(graph.graph)
+
+
+def _own_copy(name: str) -> Any:
+    """Return a module of causal-learn loaded for one call alone, so that its names can be given other values.
+
+    What the rest of the program, or a fit in another thread, has of the same module is not touched.
+    """
+    module = _imported(name)
+    spec: Any = module.__spec__
+    copy = module_from_spec(spec)
+    spec.loader.exec_module(copy)
+    return copy
+
+
+def _imported(name: str) -> Any:
+    """Import a module; the global random states, from which causal-learn draws when it is loaded, stay as they were."""
+    if name in sys.modules:
+        return sys.modules[name]
+    with _LOADING:
+        python, legacy = random.getstate(), np.random.get_state()  # noqa: NPY002
+        try:
+            return __import__(name, fromlist=["*"])
+        finally:
+            random.setstate(python)
+            np.random.set_state(legacy)  # noqa: NPY002
 
 
 class LocalBDeu:
@@ -168,19 +194,6 @@ class LocalBDeu:
         return index, size
 
 
-@contextmanager
-def _score_of_grasp(score: LocalBDeu) -> Iterator[None]:
-    """Let GRaSP take this score for its BDeu, as its random numbers from the global state: while it runs."""
-    from causallearn.search.PermutationBased import GRaSP
-
-    theirs = GRaSP.local_score_BDeu
-    GRaSP.local_score_BDeu = score
-    try:
-        yield
-    finally:
-        GRaSP.local_score_BDeu = theirs
-
-
 def _dependent_pair(pair: Table) -> bool:
     """Say whether BDeu prefers an edge between the only two variables.
 
@@ -190,16 +203,3 @@ def _dependent_pair(pair: Table) -> bool:
     scores, (first, second) = Scores(pair, beta=1), pair.variables
     split = sum(scores.log_z(second, {first: state}) for state in pair.states[0])
     return split > scores.log_z(second, {})
-
-
-@contextmanager
-def _isolated() -> Iterator[None]:
-    """Keep what causal-learn prints and warns of to itself, and give the global random states back."""
-    python, legacy = random.getstate(), np.random.get_state()  # noqa: NPY002
-    try:
-        with warnings.catch_warnings(), redirect_stdout(StringIO()):
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        random.setstate(python)
-        np.random.set_state(legacy)  # noqa: NPY002

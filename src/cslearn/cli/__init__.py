@@ -1,6 +1,16 @@
 """The command line."""
 
-from cslearn.cli import discretize, exchange, plot, report, using  # noqa: F401  (they register their commands)
-from cslearn.cli.app import main
+import sys
 
 __all__ = ["main"]
+
+
+def main() -> None:
+    """Run the command line; an interrupt while it is being loaded ends it as quietly as a later one."""
+    try:
+        from cslearn.cli.commands import main as run
+
+        run()
+    except KeyboardInterrupt:
+        print("interrupted: nothing was written", file=sys.stderr)
+        sys.exit(130)

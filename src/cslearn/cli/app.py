@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import json
-import re
+import os
 import sys
 import warnings
+from contextlib import nullcontext
+from csv import reader
 from enum import StrEnum
+from inspect import unwrap
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args, get_type_hints
 
 import typer
 
+from cslearn._wording import Option, option, spoken_by
+from cslearn.cli.paths import check_outputs, write_output
 from cslearn.cli.progress import tell_if_compiling
+from cslearn.cli.streams import end_output, note, prepare_streams
 from cslearn.errors import ConvergenceWarning, CslearnError, DataWarning, EstimateWarning, InputError
 
 __all__ = ["app", "main"]
@@ -51,13 +57,6 @@ class PriorName(StrEnum):
     tree = "tree"
     sparse = "sparse"
     uniform = "uniform"
-
-
-class Stagings(StrEnum):
-    """Which stagings there are beyond two context variables."""
-
-    tree = "tree"
-    all = "all"
 
 
 class Search(StrEnum):
@@ -101,7 +100,9 @@ class Gaps(StrEnum):
     drop = "drop"
 
 
-DataFile = Annotated[Path, typer.Argument(metavar="DATA", help="A table: .csv, .tsv or .tab (also .gz), or .parquet.")]
+DataFile = Annotated[
+    Path, typer.Argument(metavar="DATA", help="A table: .csv, .tsv (also .gz), .parquet, .cspack, .xlsx, .dta or .sav.")
+]
 ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A model that `cslearn fit` wrote.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines instead of text.")]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of the random numbers.")]
@@ -126,9 +127,12 @@ SearchOption = Annotated[
     Search, typer.Option("--search", help="Search all orders, or by chains; auto: all if there are few variables.")
 ]
 CandidatesOption = Annotated[Candidates, typer.Option("--candidates", help="Who may be a context variable of whom.")]
-Level = Annotated[float, typer.Option("--level", help="Significance level of the tests of pc.")]
+Level = Annotated[
+    float | None, typer.Option("--level", help="Significance level of the tests of pc.", show_default="0.05")
+]
 FromGraph = Annotated[
-    Graph, typer.Option("--from-graph", help="Candidates from the CPDAG or its skeleton (pc, grasp).")
+    Graph | None,
+    typer.Option("--from-graph", help="Candidates from the CPDAG or its skeleton (pc, grasp).", show_default="cpdag"),
 ]
 Alpha = Annotated[int | None, typer.Option("--alpha", help="Most candidates of a variable.")]
 MaxMemory = Annotated[
@@ -141,16 +145,19 @@ KnowledgeFile = Annotated[
     Path | None, typer.Option("--knowledge", metavar="FILE", help="JSON with forbidden, required, tiers.")
 ]
 Iterations = Annotated[
-    str, typer.Option("--n-iter", metavar="MOVES", help="Moves of each chain; auto: until the chains agree.")
+    str | None,
+    typer.Option(
+        "--n-iter", metavar="MOVES", help="Moves of each chain; auto: until the chains agree.", show_default="auto"
+    ),
 ]
 MaxIterations = Annotated[
     int | None,
     typer.Option("--max-iter", help="Most moves of each chain, for auto.", show_default="200,000 / variables"),
 ]
-Chains = Annotated[int, typer.Option("--n-chains", help="Number of chains.")]
+NumberOfChains = Annotated[int | None, typer.Option("--n-chains", help="Number of chains.", show_default="4")]
 LeaveOut = Annotated[
     list[str] | None,
-    typer.Option("--leave-out", metavar="COLUMN", help="A column that is no variable; may be repeated."),
+    typer.Option("--leave-out", metavar="COLUMNS", help="Columns that are no variables, as a,b; may be repeated."),
 ]
 NaValues = Annotated[
     list[str] | None,
@@ -158,7 +165,10 @@ NaValues = Annotated[
         "--na", metavar="CELL", help="A cell that counts as missing; may be repeated.", show_default="?, NA, ..."
     ),
 ]
-MaxStates = Annotated[int, typer.Option("--max-states", help="Most states that a variable may have.")]
+MaxStates = Annotated[
+    int,
+    typer.Option("--max-states", help="Most states that a variable may have; by default numbers are cut from 20 on."),
+]
 Format = Annotated[
     str | None, typer.Option("--format", metavar="FORMAT", help="'benchpress' if the second row has the cardinalities.")
 ]
@@ -217,41 +227,82 @@ def _interventions(
     return read_interventions(frame.drop(columns=leave_out or [], errors="ignore"), column, weights)[1]
 
 
-def _knowledge(path: Path | None) -> Any:
+def _knowledge(path: Path | None, weights: str | None, leave_out: list[str] | None) -> Any:
+    """Return what is known; it may name columns that are no variables of this fit."""
     from cslearn.candidates import Knowledge
 
-    return None if path is None else Knowledge.load(path)
+    gone = [*(leave_out or ()), *([] if weights is None else [weights])]
+    return None if path is None else Knowledge.load(path).without(gone)
 
 
-def _bound(text: str) -> Any:
-    if text == "auto":
+def _columns(texts: list[str] | None) -> list[str] | None:
+    """Return the names in options of which each may list several, as a line of CSV does."""
+    return None if texts is None else [name for row in reader(texts) for name in row]
+
+
+def _note_rare_states(table: Any) -> None:
+    """Say which columns have so many states that the rows hardly tell them apart."""
+    from cslearn.data import rare_states
+    from cslearn.data.table import ROWS_PER_STATE
+
+    found = rare_states(table)
+    if found:
+        shown = ", ".join(f"{name!r} ({states} states)" for name, states in list(found.items())[:5])
+        more = f" and {len(found) - 5} more columns" if len(found) > 5 else ""
+        note(
+            f"fewer than {ROWS_PER_STATE} rows for each state of {shown}{more}, in {table.n:,} rows. Group the states,"
+            " or leave out (--leave-out) what is no category; what is found about them is uncertain."
+        )
+
+
+def _number(text: str, kind: type[int] | type[float] = int) -> Any:
+    """Return a number; what is none, such as auto, as it is: Python says whether it is allowed."""
+    try:
+        return kind(text)
+    except ValueError:
         return text
-    try:
-        return int(text)
-    except ValueError:
-        raise InputError(f"--beta is a whole number or auto, not {text!r}") from None
-
-
-def _sample_size(text: str) -> Any:
-    try:
-        return text if text == "auto" else float(text)
-    except ValueError:
-        raise InputError(f"--ess is a positive number or auto, not {text!r}") from None
 
 
 def _bytes(gigabytes: float) -> float:
     if not gigabytes > 0:
-        raise InputError(f"--max-memory is a positive number of GB, not {gigabytes:g}")
+        raise InputError(
+            f"{option('max_memory')} is a positive number of GB, not {gigabytes:g}", parameter="max_memory"
+        )
     return gigabytes * 2**30
 
 
-def _moves(text: str) -> Any:
-    if text == "auto":
-        return text
-    try:
-        return int(text)
-    except ValueError:
-        raise InputError(f"--n-iter is a whole number or auto, not {text!r}") from None
+def _search(search: Search, n_iter: str | None, checkpoint: Path | None = None, **others: int | None) -> Any:
+    """Return the search: chains if there is an option for them."""
+    from cslearn import Chains
+
+    given: dict[str, Any] = {"n_iter": n_iter, "checkpoint": checkpoint, **others}
+    given = {name: value for name, value in given.items() if value not in (None, "auto")}
+    if not given:
+        return search.value
+    if search is Search.exact:
+        raise InputError(
+            f"{option(next(iter(given)))} is for chains, and an exact search has none: leave it out, or give"
+            f" {option('search', 'mcmc')}"
+        )
+    if "n_iter" in given:
+        given["n_iter"] = _number(given["n_iter"])
+    return Chains(**given)
+
+
+def _selection(
+    candidates: Candidates, alpha: int | None, level: float | None = None, graph: Graph | None = None
+) -> Any:
+    """Return the way to select candidates."""
+    from cslearn.estimators.settings import SELECTIONS
+
+    given = {"alpha": alpha, "level": level, "graph": None if graph is None else graph.value}
+    given = {name: value for name, value in given.items() if value is not None}
+    way = SELECTIONS[candidates.value]()
+    for name in given:
+        if name not in way.get_params():
+            able = [method for method, other in SELECTIONS.items() if name in other().get_params()]
+            raise InputError(f"{option(name)} is for {option('candidates', ' or '.join(able))}: leave it out")
+    return way.changed(**given)
 
 
 @app.command()
@@ -259,12 +310,13 @@ def demo(json_output: Json = False, seed: Seed = 0) -> None:
     """Learn a built-in example: no file and no network needed."""
     from cslearn.cli.text import fit_document, print_demo
     from cslearn.datasets import chickenpox_model
-    from cslearn.estimators import CStreeLearner
+    from cslearn.estimators import Chains, CStreeLearner
 
     truth = chickenpox_model()
     data = truth.sample(5000, random_state=seed)
     # What comes first in a child's life cannot depend on what comes later.
-    learner = CStreeLearner(knowledge={"tiers": [[v] for v in truth.order]}, n_iter=1000, random_state=seed).fit(data)
+    first_comes = {"tiers": [[v] for v in truth.order]}
+    learner = CStreeLearner(knowledge=first_comes, search=Chains(n_iter=1000), random_state=seed).fit(data)
     if json_output:
         print(json.dumps(fit_document(learner)))
     else:
@@ -279,14 +331,10 @@ def fit(
         typer.Option("--output", "-o", metavar="MODEL", help="Where to write the model.", show_default="model.json"),
     ] = None,
     beta: Beta = "2",
-    stagings: Annotated[
-        Stagings,
-        typer.Option("--stagings", help="Beyond two context variables: those that a decision tree draws, or all."),
-    ] = Stagings.tree,
     candidates: CandidatesOption = Candidates.auto,
     alpha: Alpha = None,
-    level: Level = 0.05,
-    from_graph: FromGraph = Graph.cpdag,
+    level: Level = None,
+    graph: FromGraph = None,
     max_memory: MaxMemory = 2.0,
     prior: Annotated[PriorName, typer.Option("--prior", help="Prior over stagings.")] = PriorName.adaptive,
     ess: Annotated[str, typer.Option("--ess", help="Equivalent sample size, or auto: the data choose.")] = "auto",
@@ -298,9 +346,9 @@ def fit(
         Parameters.averaged
     ),
     search: SearchOption = Search.auto,
-    n_iter: Iterations = "auto",
+    n_iter: Iterations = None,
     max_iter: MaxIterations = None,
-    n_chains: Chains = 4,
+    n_chains: NumberOfChains = None,
     knowledge: KnowledgeFile = None,
     missing: MissingOption = Missing.error,
     weights: Weights = None,
@@ -322,56 +370,50 @@ def fit(
     posterior: Annotated[
         Path | None, typer.Option("--posterior", metavar="FILE", help="Where to keep the sampled orders (.npz).")
     ] = None,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Say the prior and the scores too.")] = False,
     json_output: Json = False,
 ) -> None:
     """Learn a CStree from a table and write it to a file."""
     from cslearn.cli.progress import fit_progress
+    from cslearn.cli.tables import with_file
     from cslearn.cli.text import fit_document, print_fit
     from cslearn.estimators import CStreeLearner
 
     mask = None
+    leave_out = _columns(leave_out)
     if interventions is not None:
         mask = _interventions(data, interventions, missing, weights, leave_out, na_values, sep, table_format)
         leave_out = [*(leave_out or ()), interventions]
     table = _table(data, missing, weights, leave_out, na_values, max_states, sep, table_format)
+    _note_rare_states(table)
     if output is None:
         output = Path("model.json")
-        if output.exists():
+        if os.path.exists(output):
             raise InputError("there is a model.json here already: name the file to write with -o")
-    for file in (output, checkpoint, posterior):
-        if file is not None and (not file.parent.is_dir() or file.is_dir()):
-            raise InputError(f"cannot write {file}: give the name of a file in a directory that is there")
+    check_outputs({"-o": output, "--checkpoint": checkpoint, "--posterior": posterior}, [data, knowledge])
     with fit_progress() as callback:
         learner = CStreeLearner(
-            beta=_bound(beta),
-            stagings=stagings.value,
-            candidates=candidates.value,
-            alpha=alpha,
-            level=level,
-            from_graph=from_graph.value,
+            beta=_number(beta),
+            candidates=_selection(candidates, alpha, level, graph),
             max_memory=_bytes(max_memory),
             prior=prior.value,
-            ess=_sample_size(ess),
+            ess=_number(ess, float),
             estimate=estimate.value,
             parameters=parameters.value,
-            search=search.value,
-            n_iter=_moves(n_iter),
-            max_iter=max_iter,
-            n_chains=n_chains,
-            knowledge=_knowledge(knowledge),
+            search=_search(search, n_iter, checkpoint, max_iter=max_iter, n_chains=n_chains),
+            knowledge=_knowledge(knowledge, weights, leave_out),
             missing=missing.value,
             random_state=seed,
             n_jobs=jobs,
-            checkpoint=checkpoint,
             callback=callback,
         ).fit(table, interventions=mask)
-    learner.cstree_.save(output)
+    with_file(learner.cstree_, data).save(output)
     if posterior is not None:
         learner.posterior_.save(posterior)
     if json_output:
         print(json.dumps({"model": str(output), **fit_document(learner)}))
     else:
-        print_fit(learner, table, output)
+        print_fit(learner, table, output, verbose)
 
 
 @app.command()
@@ -380,6 +422,12 @@ def show(
     data: Annotated[
         Path | None, typer.Argument(metavar="DATA", help="A table, for the evidence for the relations of --csi.")
     ] = None,
+    variable: Annotated[
+        str | None, typer.Option("--variable", metavar="NAME", help="Show the stages of this variable alone.")
+    ] = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Show all stages and all relations, however many there are.")
+    ] = False,
     csi: Annotated[bool, typer.Option("--csi", help="Show the CSI relations alone, as a table.")] = False,
     csv: Annotated[bool, typer.Option("--csv", help="With --csi: as CSV.")] = False,
     latex: Annotated[bool, typer.Option("--latex", help="With --csi: as a LaTeX tabular.")] = False,
@@ -414,23 +462,24 @@ def show(
     elif json_output:
         print(json.dumps(model_document(tree)))
     else:
-        print_model(tree)
+        if variable is not None and variable not in tree.states:
+            raise InputError(f"--variable {variable}: the model has no such variable; it has {', '.join(tree.order)}")
+        print_model(tree, variable, everything)
 
 
 def _show_relations(tree: Any, data: Any, ess: float | None, form: str) -> None:
     from cslearn.cli.text import print_relations, relation_documents
-    from cslearn.graphs import RelationTable
 
     if data is None:
-        table = RelationTable(tree.csi_relations())
+        table = tree.relation_table()
     else:
         from cslearn.estimators import relation_table
 
         table = relation_table(tree, data, ess=ess)
     if form == "csv":
-        sys.stdout.write(table.to_csv())
+        write_output(table.to_csv(), None)
     elif form == "latex":
-        print(table.to_latex())
+        write_output(table.to_latex() + "\n", None)
     elif form == "json":
         print(json.dumps(relation_documents(table)))
     else:
@@ -448,13 +497,9 @@ def sample(
 ) -> None:
     """Draw rows from a model, as CSV."""
     from cslearn import CStree
-    from cslearn._files import atomic_write
 
-    text = CStree.load(model).sample(n, random_state=seed).to_csv(index=False)
-    if output is None:
-        sys.stdout.write(text)
-    else:
-        atomic_write(output, text)
+    check_outputs({"-o": output}, [model])
+    write_output(CStree.load(model).sample(n, random_state=seed).to_csv(index=False), output)
 
 
 @app.command()
@@ -476,35 +521,51 @@ def score(
     import numpy as np
 
     from cslearn import CStree
-    from cslearn._files import atomic_write
-    from cslearn.cli.tables import read_for_model
+    from cslearn.cli.batches import few_notes, row_writer
+    from cslearn.cli.tables import note_left_out, rows_for_model
     from cslearn.cli.text import print_score
+    from cslearn.data import DEFAULT_NA_VALUES
+    from cslearn.data.batching import iter_sources
 
+    check_outputs({"-o": output}, [model, data])
     tree = CStree.load(model)
-    table, used = read_for_model(tree, data, missing, weights, na_values, sep, table_format)
-    logs = tree.log_prob(table)
-    if output is not None:
-        # Rows that were left out have a line too, so that line and row go together. Alone in its line, an empty cell
-        # must be quoted: otherwise readers skip it.
-        cells = np.full(len(used), '""', dtype=object)
-        cells[used] = [repr(value) for value in logs.tolist()]
-        atomic_write(output, "log_prob\n" + "".join(f"{cell}\n" for cell in cells))
-    row_weights = np.ones(table.n) if table.weights is None else table.weights
-    impossible = np.isneginf(logs) & (row_weights > 0)
-    total = None if impossible.any() else float(row_weights @ np.where(row_weights > 0, logs, 0.0))
+    total, weight, rows, read, impossible, first, why = 0.0, 0.0, 0, 0, 0, None, ""
+    counts: dict[str, Any] = {}
+    wanted = [*tree.variables, *([weights] if weights else [])]
+    markers = na_values or DEFAULT_NA_VALUES
+    batches = [data] if table_format else iter_sources(data, wanted, tree.states, markers, sep)
+    with row_writer(output, False) if output is not None else nullcontext() as writer, few_notes():
+        for batch in batches:
+            table, used, reason = rows_for_model(tree, batch, missing, weights, na_values, sep, table_format)
+            logs = tree.log_prob(table)
+            if writer is not None:
+                # Rows that were left out have a line too, so that line and row go together. Alone in its line, an empty
+                # cell must be quoted: otherwise readers skip it.
+                cells = np.full(len(used), '""', dtype=object)
+                cells[used] = [repr(value) for value in logs.tolist()]
+                writer.text(("" if read else "log_prob\n") + "".join(f"{cell}\n" for cell in cells))
+            row_weights = np.ones(table.n) if table.weights is None else table.weights
+            lost = np.isneginf(logs) & (row_weights > 0)
+            if lost.any() and first is None:
+                first = read + int(np.flatnonzero(used)[lost][0]) + 1
+            total += float(row_weights @ np.where((row_weights > 0) & ~lost, logs, 0.0))
+            weight, rows, read = weight + table.total_weight, rows + table.n, read + len(used)
+            impossible, why = impossible + int(lost.sum()), why or reason
+            counts = {v: counts.get(v, 0) + cells for v, cells in tree.count_stages(table).items()}
+    note_left_out(read - rows, read, why)
     document = {
-        "rows": table.n,
-        "rows_left_out": len(used) - table.n,
-        "weight": table.total_weight,
-        "mean_log_prob": None if total is None or not table.n else total / table.total_weight,
-        "total_log_prob": total,
-        "impossible_rows": int(impossible.sum()),
-        "bic": tree.bic(table),
+        "rows": rows,
+        "rows_left_out": read - rows,
+        "weight": weight,
+        "mean_log_prob": None if impossible or not rows else total / weight,
+        "total_log_prob": None if impossible else total,
+        "impossible_rows": impossible,
+        "bic": tree.bic_of_counts(counts),
     }
     if json_output:
         print(json.dumps(document))
     else:
-        print_score(document, int(np.flatnonzero(used)[impossible][0]) + 1 if impossible.any() else None)
+        print_score(document, first)
 
 
 @app.command()
@@ -515,9 +576,9 @@ def estimate(
     alpha: Alpha = None,
     max_memory: MaxMemory = 2.0,
     search: SearchOption = Search.auto,
-    n_iter: Iterations = "auto",
+    n_iter: Iterations = None,
     max_iter: MaxIterations = None,
-    n_chains: Chains = 4,
+    n_chains: NumberOfChains = None,
     knowledge: KnowledgeFile = None,
     missing: MissingOption = Missing.error,
     weights: Weights = None,
@@ -533,16 +594,12 @@ def estimate(
     from cslearn.estimators.cost import estimate_cost
 
     cost = estimate_cost(
-        _table(data, missing, weights, leave_out, na_values, max_states, sep, table_format),
-        beta=_bound(beta),
-        search=search.value,
-        candidates=candidates.value,
-        alpha=alpha,
+        _table(data, missing, weights, _columns(leave_out), na_values, max_states, sep, table_format),
+        beta=_number(beta),
+        search=_search(search, n_iter, max_iter=max_iter, n_chains=n_chains),
+        candidates=_selection(candidates, alpha),
         max_memory=_bytes(max_memory),
-        n_iter=_moves(n_iter),
-        max_iter=max_iter,
-        n_chains=n_chains,
-        knowledge=_knowledge(knowledge),
+        knowledge=_knowledge(knowledge, weights, _columns(leave_out)),
     )
     if json_output:
         print(json.dumps(cost.document()))
@@ -567,55 +624,30 @@ def _options(
     pass
 
 
-# How the options of Python functions, which errors name, are called here.
-OPTIONS = {
-    r'missing="?(drop|state|em)"?': r"--missing \1",
-    r"interventions='([^']*)'": r"--interventions \1",
-    r"method='sampling'": "--sampling",
-    r"sep=('[^']*'|\S+)": r"--sep \1",
-    r"max_states=(\d+)": r"--max-states \1",
-    r"with cslearn\.data\.discretize\b": "(cslearn discretize)",
-    r"\bna_values=": "--na",
-    r"Name (it|them) in columns= if": r"Name \1 by --column if",
-    r"\bmax_iter\b": "--max-iter",
-    r"\bn_iter \(or 'auto'\)": "--n-iter (or auto)",
-    r"\bn_chains\b": "--n-chains",
-    r"\bmax_memory\b": "--max-memory",
-    r"\bcheckpoint= out\b": "--checkpoint out",
-    r"more chains \(--n-chains\), or several temperatures \(n_temperatures=4\)": "or more chains (--n-chains)",
-    r"without a checkpoint": "without --checkpoint",
-    r"\bsearch='(\w+)'": r"--search \1",
-    r"\bleave_out=": "--leave-out",
-    r"\bsample_weight=": "--weights",
-    r'table_format must be None or "benchpress"': '--format must be "benchpress"',
-    r",? or the states of all variables by states=": "",
-    r" If each number is a state of its own, say so by states= or by a pandas Categorical\.": "",
-    r" If it is meant as a variable, give its states by states= or by a pandas Categorical\.": "",
-    r"Correct the cell, or add the state to states=": "Correct the cell, or learn a model from data with that state",
-    r"variables= names (.*), which the data do not have\.": r"The model has \1, which the data do not have.",
-    r": estimate them with (tree\.)?fit_parameters\(data\)": ": `cslearn fit` writes models that have them",
-}
-# What is said in place of options that not all commands have, for those that do not.
-GAPS = (r"(?s)Pass --missing drop .*?(?= Which cells|$)", r"Add it to states=, or pass --missing drop\.")
-WITHOUT_GAPS = "{} those rows out, or fill them in with `cslearn impute`."
-LACKING = {
-    "--missing": [(text, WITHOUT_GAPS.format("Leave")) for text in GAPS],
-    # Commands that learn have it. The others know no more than to drop.
-    "--max-states": [(text, WITHOUT_GAPS.format("Pass --missing drop to leave")) for text in GAPS],
-    "--from": [(r" \(--from on the command line\)", "; `cslearn convert --from` carries it to one that is")],
+# Python's names of parameters that have shorter ones here.
+PARAMETERS = {
+    "weights": "sample_weight",
+    "seed": "random_state",
+    "jobs": "n_jobs",
+    "sampling": "method",
+    "column": "columns",
+    "cuts": "discretizer",
 }
 
 
-def _as_option(message: str, command: str = "") -> str:
-    """Return an error message with the options of the command line in place of those of Python."""
-    for python, option in OPTIONS.items():
-        message = re.sub(python, option, message)
-    commands: Any = typer.main.get_command(app)
-    known = [name for c in [commands.commands.get(command)] if c for p in c.params for name in p.opts]
-    for option, texts in LACKING.items():
-        for python, text in texts if known and option not in known else ():
-            message = re.sub(python, text, message)
-    return message
+def _options_of(command: Any) -> dict[str, Option]:
+    """Return the options of a command, by the parameters that messages name."""
+    if command is None:
+        return {}
+    types, found = get_type_hints(unwrap(command.callback)), {}
+    for parameter in command.params:
+        if parameter.opts[0].startswith("-") and parameter.name in types:
+            kind = types[parameter.name]
+            choices = [c for c in (kind, *get_args(kind)) if isinstance(c, type) and issubclass(c, StrEnum)]
+            found[PARAMETERS.get(parameter.name, parameter.name)] = Option(
+                max(parameter.opts, key=len), tuple(choices[0]) if choices else None, is_flag=kind is bool
+            )
+    return found
 
 
 def _command() -> str:
@@ -624,11 +656,17 @@ def _command() -> str:
 
 def _show_note(message: Warning | str, category: type[Warning], *args: Any, **kwargs: Any) -> None:
     """Print a warning as a note, without the line of code that it came from."""
-    print(f"note: {_as_option(str(message), _command())}", file=sys.stderr)
+    note(str(message))
 
 
 def main() -> None:
-    """Run the command line. Exit code 0: done; 2: bad input or usage; 130: interrupted."""
+    """Run the command line. Exit code 0: done; 1: no room for the output; 2: bad input or usage; 130: interrupted."""
+    prepare_streams()
+    sys.exit(_run())
+
+
+def _run() -> Any:
+    """Run a command to the end of its output; return its exit code."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("always", DataWarning)
@@ -636,14 +674,26 @@ def main() -> None:
             warnings.simplefilter("always", EstimateWarning)
             warnings.showwarning = _show_note
             tell_if_compiling()
-            app()
+            commands: Any = typer.main.get_command(app)
+            try:
+                with spoken_by(_options_of(commands.commands.get(_command()))):
+                    commands()
+                code: Any = 0
+            except SystemExit as stop:
+                code = stop.code
+        sys.stdout.flush()
+        return code
     except CslearnError as error:
-        print(f"error: {_as_option(str(error), _command())}", file=sys.stderr)
-        sys.exit(2)
-    except KeyboardInterrupt:
-        print("interrupted: nothing was written", file=sys.stderr)
-        sys.exit(130)
+        note(str(error), "error")
+        return 2
     except BrokenPipeError:
-        # The reader of our output has gone away; say nothing on the way out either.
-        sys.stderr.close()
-        sys.exit(0)
+        end_output()  # the reader of our output has gone away
+        return 0
+    except OSError as error:
+        end_output()
+        where = "standard output" if error.filename is None else str(error.filename)
+        note(f"{where}: {error.strerror or error}", "error")
+        return 1 if error.filename is None else 2
+    except MemoryError as error:
+        note(f"there is not enough memory{f': {error}' if str(error) else ''}", "error")
+        return 2

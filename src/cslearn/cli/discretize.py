@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,9 +13,11 @@ import typer
 
 from cslearn._files import atomic_write
 from cslearn.cli.app import DataFile, NaValues, Separator, app
+from cslearn.cli.paths import check_outputs, write_output
+from cslearn.cli.streams import tell
 from cslearn.errors import FileError, InputError
 
-__all__ = ["discretize"]
+__all__ = ["discretize", "read_cuts"]
 
 
 class Method(StrEnum):
@@ -47,6 +51,10 @@ def discretize(
             show_default="those with fractions or many numbers",
         ),
     ] = None,
+    cut_points: Annotated[
+        list[str] | None,
+        typer.Option("--cut", metavar="COLUMN=POINTS", help="Cut points of your own, as age=20,35; may be repeated."),
+    ] = None,
     cuts: Annotated[
         Path | None,
         typer.Option("--cuts", metavar="FILE", help="JSON file of cut points: used if it is there, otherwise written."),
@@ -55,19 +63,37 @@ def discretize(
     sep: Separator = None,
 ) -> None:
     """Cut columns of measurements into bins, so that a model can be learned."""
-    from cslearn.data import DEFAULT_NA_VALUES, Discretizer
+    from cslearn.data import DEFAULT_NA_VALUES, Discretizer, only_in_batches
     from cslearn.data import discretize as cut
 
+    check_outputs({"-o": output, "--cuts": cuts}, [data])
     markers = na_values or DEFAULT_NA_VALUES
-    if cuts is not None and cuts.exists():
-        if bins is not None or method is not None or column:
-            raise InputError(f"the cut points are read from {cuts}: leave --bins, --method and --column out")
-        discretizer = Discretizer.from_dict(_read(cuts))
+    if only_in_batches(data):
+        if cuts is None or os.path.exists(cuts) or output is not None:
+            raise InputError(f"of several files, {data}, cut points alone are found: give --cuts a new file, and no -o")
+        learned = Discretizer.learn(
+            data,
+            columns=column or None,
+            bins=bins or 2,
+            method=(method or Method.quantile).value,  # type: ignore[arg-type]  # checked there
+            na_values=markers,
+            sep=sep,
+        )
+        atomic_write(cuts, json.dumps(learned.to_dict(), indent=2) + "\n")
+        for name, points in learned.cuts.items():
+            tell(f"{name}: {', '.join(f'{point:g}' for point in points)}")
+        tell(f"Cut points written to {cuts}.")
+        return
+    if cuts is not None and os.path.exists(cuts):
+        if bins is not None or method is not None or column or cut_points:
+            raise InputError(f"the cut points are read from {cuts}: leave --bins, --method, --column and --cut out")
+        discretizer = Discretizer.from_dict(read_cuts(cuts))
         frame = discretizer.transform(data, na_values=markers, sep=sep)
     else:
         frame, discretizer = cut(
             data,
             columns=column or None,
+            cuts=_cuts(cut_points or ()),
             bins=bins or 2,
             method=(method or Method.quantile).value,
             na_values=markers,
@@ -75,19 +101,31 @@ def discretize(
         )
         if cuts is not None:
             atomic_write(cuts, json.dumps(discretizer.to_dict(), indent=2) + "\n")
-    text = frame.to_csv(index=False)
+    write_output(frame.to_csv(index=False), output)
     if output is None:
-        print(text, end="")
         return
-    atomic_write(output, text)
     for name in discretizer.cuts:
         counts = frame[name].value_counts(sort=False)
-        print(f"{name}: " + ", ".join(f"{label} ({count:,} rows)" for label, count in counts.items()))
+        tell(f"{name}: " + ", ".join(f"{label} ({count:,} rows)" for label, count in counts.items()))
     nothing = "Nothing to cut: no column has numbers with fractions, or more than 20 different whole numbers. "
-    print(f"{'' if discretizer.cuts else nothing}Table written to {output}.")
+    tell(f"{'' if discretizer.cuts else nothing}Table written to {output}.")
 
 
-def _read(path: Path) -> Any:
+def _cuts(texts: Sequence[str]) -> dict[str, list[float]]:
+    found = {}
+    for text in texts:
+        name, _, points = text.rpartition("=")
+        try:
+            found[name] = [float(point) for point in points.split(",")]
+        except ValueError:
+            raise InputError(f"--cut {text}: write column=20,35") from None
+        if not name:
+            raise InputError(f"--cut {text}: write column=20,35")
+    return found
+
+
+def read_cuts(path: Path) -> Any:
+    """Read what a file of cut points holds."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cslearn.cli.app import Json, NaValues, Seed, Separator, Weights, app
+from cslearn.cli.paths import check_outputs
+from cslearn.cli.streams import tell
 
 if TYPE_CHECKING:
     from cslearn.metrics import Comparison, Divergence, EdgeScores, HeldOut
@@ -33,11 +35,12 @@ def convert(
     from cslearn.formats import format_of, read_model, write_model
 
     written = format_of(target, to_format).name  # a wrong name of a format is said before anything is read
+    check_outputs({"OUT": target}, [source])
     tree = read_model(source, from_format)
     lost = write_model(tree, target, to_format)
-    print(f"{target} written as {written}.")
+    tell(f"{target} written as {written}.")
     for what in lost:
-        print(f"lost: {what}")
+        tell(f"lost: {what}")
 
 
 @app.command()
@@ -64,6 +67,8 @@ def compare(
     if json_output:
         print(json.dumps(found.document()))
     else:
+        tell(f"A, which counts as the truth: {reference}")
+        tell(f"B, which is compared with it: {model}")
         _print_comparison(found)
 
 
@@ -81,8 +86,8 @@ def _print_comparison(found: Comparison) -> None:
         if not isfinite(divergence):
             return "infinite: one model gives probability zero to what the other may draw"
         if divergence.n_samples:
-            return f"{float(divergence):.5f} ± {divergence.standard_error:.5f} nats, by Monte Carlo"
-        return f"{float(divergence):.5f} nats"
+            return f"{float(divergence):.3g} ± {divergence.standard_error:.1g} nats, by Monte Carlo"
+        return f"{float(divergence):.3g} nats"
 
     def rows(scored: HeldOut | None) -> str:
         if scored is None:
@@ -105,4 +110,4 @@ def _print_comparison(found: Comparison) -> None:
     if found.held_out is not None:
         lines += [("held-out, A", rows(found.held_out[0])), ("held-out, B", rows(found.held_out[1]))]
     for name, value in lines:
-        print(f"{name:<18} {value}")
+        tell(f"{name:<18} {value}")

@@ -9,6 +9,8 @@ from typing import Annotated, Any
 import typer
 
 from cslearn.cli.app import ModelFile, app
+from cslearn.cli.paths import check_outputs, write_output
+from cslearn.cli.streams import tell
 from cslearn.errors import InputError
 
 __all__ = ["plot"]
@@ -62,11 +64,11 @@ def plot(
 ) -> None:
     """Draw a model: an LDAG, which shows where dependence vanishes, or a staged tree."""
     from cslearn import CStree
-    from cslearn._files import atomic_write
 
     ending = output.suffix.lower()
     if ending not in (*DRAWN, *TEXT):
         raise InputError(f"a picture cannot be written to {output}: end the name in {', '.join((*DRAWN, *TEXT))}")
+    check_outputs({"-o": output}, [model])
     tree = CStree.load(model)
     if kind is Kind.staged_tree:
         _refuse(kind, {"--context": context, "--labels": labels is not Labels.auto, "--strength": strength})
@@ -85,12 +87,12 @@ def plot(
             raise InputError(f"--labels is for {', '.join(DRAWN)}: {ending} has the labels on the edges")
         if ending == ".tex":
             options["standalone"] = True
-        atomic_write(output, getattr(subject, TEXT[ending])(**options))
+        write_output(getattr(subject, TEXT[ending])(**options), output)
     elif kind is Kind.staged_tree:
         subject.plot("staged-tree", **options).savefig(output)
     else:
         subject.plot(labels=labels.value, **options).savefig(output)
-    print(f"Picture written to {output}.")
+    tell(f"Picture written to {output}.")
 
 
 def _refuse(kind: Kind, given: dict[str, object]) -> None:

@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from time import perf_counter
 from typing import TYPE_CHECKING
 
+from cslearn.cli.streams import note
+
 if TYPE_CHECKING:
     from cslearn.orders import Progress
 
@@ -30,7 +32,7 @@ class _Terminal(logging.Handler):
     """Prints what is logged as a note; a progress bar replaces standard error, so that is looked up each time."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        print(f"note: {record.getMessage()}", file=sys.stderr)
+        note(record.getMessage())
 
 
 def tell_if_compiling() -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from cslearn.cli.app import Format, GapsOption, ModelFile, NaValues, Separator, Weights, app
+from cslearn.cli.paths import check_outputs
+from cslearn.cli.streams import tell
 from cslearn.errors import InputError
 
 __all__ = ["report"]
@@ -25,6 +28,10 @@ def report(
         typer.Option("--output", "-o", metavar="FILE", help="Where to write the report.", show_default="report.html"),
     ] = None,
     title: Annotated[str | None, typer.Option("--title", help="Title of the report.")] = None,
+    outcome: Annotated[
+        str | None,
+        typer.Option("--outcome", metavar="OUTCOME[=STATE]", help="Also show what changes the risk of this outcome."),
+    ] = None,
     missing: GapsOption = None,
     weights: Weights = None,
     na_values: NaValues = None,
@@ -34,16 +41,19 @@ def report(
     """Write a report of a model: one HTML file to open in a browser, no network needed."""
     from cslearn import CStree
     from cslearn.cli.tables import read_for_model
+    from cslearn.cli.using import outcome_and_state
     from cslearn.report import write_report
 
+    if output is None:
+        output = Path("report.html")
+        if os.path.exists(output):
+            raise InputError("there is a report.html here already: name the file to write with -o")
+    check_outputs({"-o": output}, [model, data])
     tree = CStree.load(model)
     table = None
     if data is not None:
         table, _ = read_for_model(tree, data, missing, weights, na_values, sep, table_format)
-    if output is None:
-        output = Path("report.html")
-        if output.exists():
-            raise InputError("there is a report.html here already: name the file to write with -o")
-    write_report(tree, output, table, title=title)
+    name, state = (None, None) if outcome is None else outcome_and_state(outcome, tree)
+    write_report(tree, output, table, title=title, outcome=name, state=state)
     size = output.stat().st_size / 2**20
-    print(f"Report written to {output} ({size:.1f} MB). Open it in a browser.")
+    tell(f"Report written to {output} ({size:.1f} MB). Open it in a browser.")

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table as TextTable
+
+from cslearn.cli.streams import plain
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,8 +30,11 @@ __all__ = [
     "duration",
     "fit_document",
     "model_document",
+    "print_adjustment",
+    "print_blanket",
     "print_confusion",
     "print_demo",
+    "print_edges",
     "print_estimate",
     "print_fit",
     "print_model",
@@ -40,15 +44,24 @@ __all__ = [
 ]
 
 SHOWN_RELATIONS = 10
+TRAINED = {
+    True: "The model was learned from this very file: on other rows it will be less accurate.",
+    False: "The model was learned from another file.",
+    None: "Whether the model was learned from these rows is not known.",
+}
+# Beyond this many variables `show` prints no stages unless they are asked for.
+SHOWN_VARIABLES = 30
+SHOW_ALL = "cslearn show --all"
 NO_RELATIONS = "No context-specific relations: every dependence holds in all contexts."
 
 
 def _console() -> Console:
-    return Console(highlight=False, soft_wrap=True)
+    # Names and states are the user's own: nothing in them is markup, or the code of an emoji.
+    return Console(highlight=False, soft_wrap=True, markup=False, emoji=False)
 
 
 def _say(console: Console, text: str = "") -> None:
-    console.print(escape(text))
+    console.print(plain(text))
 
 
 # ---------------------------------------------------------------- documents
@@ -59,14 +72,12 @@ def relation_documents(table: RelationTable) -> list[dict[str, Any]]:
 
 def model_document(tree: CStree) -> dict[str, Any]:
     """Return the structure of a model: order, parents, stages, relations."""
-    from cslearn.graphs import RelationTable
-
     return {
         "order": list(tree.order),
         "parents": {v: list(tree.parents[v]) for v in tree.order},
         "stages": {v: [dict(context) for context in tree.stagings[v]] for v in tree.order},
         "n_free_parameters": tree.n_free_parameters,
-        "csi_relations": relation_documents(RelationTable(tree.csi_relations())),
+        "csi_relations": relation_documents(tree.relation_table()),
     }
 
 
@@ -108,21 +119,49 @@ def _variables(tree: CStree) -> TextTable:
         table.add_column(name, justify=justify, header_style="bold")  # type: ignore[arg-type]
     for v in tree.order:
         parents = ", ".join(tree.parents[v]) or "-"
-        table.add_row(escape(v), str(len(tree.states[v])), str(len(tree.stagings[v])), escape(parents))
+        table.add_row(plain(v), str(len(tree.states[v])), str(len(tree.stagings[v])), plain(parents))
     return table
 
 
-def _print_relations(console: Console, learner: CStreeLearner) -> None:
-    relations = learner.relations_
+def _print_findings(
+    console: Console, relations: RelationTable, tree: CStree, most: int | None = SHOWN_RELATIONS, more: str = ""
+) -> None:
+    """Print relations in words by what the data say of them; those that differ in irrelevant states as one."""
     if not relations:
         _say(console, NO_RELATIONS)
         return
-    shown = relations[:SHOWN_RELATIONS]
-    more = f", the {len(shown)} with the strongest evidence" if len(relations) > len(shown) else ""
-    _say(console, f"Where dependence vanishes ({len(relations)} context-specific relations{more}):")
-    for supported in shown:
-        factor = f"log Bayes factor {supported.log_bayes_factor:.1f}, {supported.n_rows:,.0f} rows"
-        _say(console, f"  {supported.relation.in_words()}  ({factor})")
+    found = relations.merged(tree.states)
+    holding = found.with_verdict("supported") if found.with_verdict(None) != found else found
+    if holding:
+        ranked = " with the strongest evidence" if holding[0].verdict else ""
+        _say(console, f"Where dependence vanishes{_shown(len(holding), most, ranked)}:")
+        _print_rows(console, holding, most)
+    ignored = found.with_verdict("ignored")[::-1]
+    if ignored:
+        count = _shown(len(ignored), most, " with the strongest evidence")
+        _say(console, f"Ignored by the model, although the data speak for it{count}:")
+        _print_rows(console, ignored, most)
+        _say(console, "  (A larger context bound, --beta, may let the model tell these apart.)")
+    undecided = len(found.with_verdict("undecided"))
+    if undecided:
+        _say(console, f"Undecided: {undecided:,} further {'relation' if undecided == 1 else 'relations'} of the model.")
+    cut = most is not None and max(len(holding), len(ignored)) > most
+    if more and (cut or undecided):
+        _say(console, f"All relations, with the evidence: {more}")
+
+
+def _shown(n: int, most: int | None, which: str) -> str:
+    if most is None or n <= most:
+        return f" ({n:,} context-specific {'relation' if n == 1 else 'relations'})"
+    return f" ({n:,} context-specific relations, the {most}{which or ' first'})"
+
+
+def _print_rows(console: Console, rows: RelationTable, most: int | None) -> None:
+    for row in rows[: len(rows) if most is None else most]:
+        factor = ""
+        if row.log_bayes_factor is not None and row.n_rows is not None:
+            factor = f"  (log Bayes factor {row.log_bayes_factor:.1f}, {row.n_rows:,.0f} rows)"
+        _say(console, f"  {row.in_words()}{factor}")
 
 
 def _in_words(prior: Prior, beta: int) -> str:
@@ -132,29 +171,31 @@ def _in_words(prior: Prior, beta: int) -> str:
     return prior.name + (f" ({settings})" if settings else "")
 
 
-def _print_learned(console: Console, learner: CStreeLearner) -> None:
+def _print_learned(console: Console, learner: CStreeLearner, verbose: bool = False) -> None:
     tree = learner.cstree_
     edges = sum(map(len, tree.parents.values()))
     _say(
         console,
-        f"{len(tree.order)} variables, {edges} {'dependence' if edges == 1 else 'dependences'}, {tree.n_stages} stages,"
-        f" {tree.n_free_parameters} free parameters",
+        f"{_plural(len(tree.order), 'variable')}, {_plural(edges, 'dependence')}, {_plural(tree.n_stages, 'stage')},"
+        f" {_plural(tree.n_free_parameters, 'free parameter')}",
     )
     console.print()
     console.print(_variables(tree))
     console.print()
-    _print_relations(console, learner)
+    _print_findings(console, learner.relations_, tree)
     console.print()
-    _say(console, f"Prior over stagings: {_in_words(learner.prior_, max(learner.betas_.values()))}")
-    _say(console, f"Equivalent sample size: {learner.ess_:g}")
-    _say(console, f"Log score {learner.log_score_:,.2f} (order {learner.log_order_score_:,.2f})")
+    if verbose:
+        _say(console, f"Prior over stagings: {_in_words(learner.prior_, max(learner.betas_.values()))}")
+        _say(console, f"Equivalent sample size: {learner.ess_:g}")
+        _say(console, f"Log score {learner.log_score_:,.2f} (order {learner.log_order_score_:,.2f})")
     raised = {v: beta for v, beta in learner.betas_.items() if beta > 2}
     if raised:
         bounds = ", ".join(f"{v} {beta}" for v, beta in raised.items())
         _say(console, f"Context bounds above two: {bounds}")
     phases = ", ".join(f"{phase} {seconds:.2f}" for phase, seconds in learner.timings_.items())
     if learner.posterior_.exact is not None:
-        _say(console, f"All orders searched: log evidence {learner.posterior_.log_evidence:,.2f}")
+        evidence = f": log evidence {learner.posterior_.log_evidence:,.2f}" if verbose else "."
+        _say(console, f"All orders searched{evidence}")
         _say(console, f"Seconds: {phases}")
         return
     verdict, chains = learner.posterior_.verdict, learner.posterior_.chains
@@ -168,11 +209,11 @@ def _print_learned(console: Console, learner: CStreeLearner) -> None:
     _say(console, f"Seconds: {phases} ({learner.n_iter_:,} moves, {moves:,.0f} a second)")
 
 
-def print_fit(learner: CStreeLearner, table: Table, output: Path) -> None:
-    """Print what a fit found."""
+def print_fit(learner: CStreeLearner, table: Table, output: Path, verbose: bool = False) -> None:
+    """Print what a fit found; `verbose` adds the prior, the equivalent sample size and the scores."""
     console = _console()
-    _say(console, f"Learned from {table.n:,} rows:")
-    _print_learned(console, learner)
+    _say(console, f"Learned from {_plural(table.n, 'row')}:")
+    _print_learned(console, learner, verbose)
     order = "the best order of all" if learner.posterior_.exact is not None else "the best order met"
     if learner.estimate_ == "central":
         order = "an order in the middle of the drawn ones"
@@ -184,16 +225,31 @@ def print_fit(learner: CStreeLearner, table: Table, output: Path) -> None:
     _say(console, f"Model written to {output}. See it with: cslearn show {output}")
 
 
-def print_model(tree: CStree) -> None:
-    """Print a model with its probabilities and relations."""
+def print_model(tree: CStree, variable: str | None = None, everything: bool = False) -> None:
+    """Print a model with its probabilities and relations, or one of its variables.
+
+    Beyond thirty variables the stages are left out unless they are asked for.
+    """
+    from cslearn.cstree.text import MOST_STAGES, describe
+
     console = _console()
-    _say(console, str(tree))
-    relations = tree.csi_relations()
+    if variable is not None:
+        _say(console, describe(tree, [variable], most_stages=None if everything else MOST_STAGES, hint=SHOW_ALL))
+        return
+    head = f"CStree of {len(tree.order)} variables: {tree.n_stages} stages, {tree.n_free_parameters} free parameters"
+    _say(console, head)
+    _say(console, "order: " + ", ".join(tree.order))
+    console.print()
+    if everything or len(tree.order) <= SHOWN_VARIABLES:
+        _say(console, describe(tree, most_stages=None if everything else MOST_STAGES, hint=SHOW_ALL))
+    else:
+        console.print(_variables(tree))
+        _say(console)
+        _say(console, "Stages and probabilities: cslearn show --variable NAME, or of all variables: cslearn show --all")
+    relations = tree.relation_table()
     if relations:
         console.print()
-        _say(console, "Where dependence vanishes:")
-        for relation in relations:
-            _say(console, f"  {relation.in_words()}")
+        _print_findings(console, relations, tree, None if everything else SHOWN_RELATIONS, "cslearn show --csi")
 
 
 def print_relations(table: RelationTable) -> None:
@@ -217,7 +273,7 @@ def print_demo(learner: CStreeLearner, truth: CStree, data: pd.DataFrame) -> Non
     divergence = kl_divergence(truth, learner.cstree_)
     _say(
         console,
-        f"The data were drawn from a known model: D(known || learned) = {float(divergence):.5f} nats.",
+        f"The data were drawn from a known model: D(known || learned) = {float(divergence):.3g} nats.",
     )
     _say(console, "(It has stages of three context variables, which a context bound of two cannot tell apart.)")
     console.print()
@@ -245,17 +301,76 @@ def print_score(document: dict[str, Any], first_impossible: int | None) -> None:
     _say(console, f"BIC of the structure  {document['bic']:,.2f} (smaller is better)")
 
 
-def print_confusion(target: str, states: Sequence[Any], counts: list[list[int]], accuracy: float) -> None:
-    """Print how often each state was predicted where each was true."""
+def print_confusion(target: str, states: Sequence[Any], document: dict[str, Any]) -> None:
+    """Print how often each state was predicted where each was true, and what that is worth."""
+    counts: list[list[int]] = document["confusion"]
     console = _console()
     table = TextTable(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column(escape(target), header_style="bold")
+    table.add_column(plain(target), header_style="bold")
     for state in states:
-        table.add_column(escape(f"predicted {state}"), justify="right", header_style="bold")
+        table.add_column(plain(f"predicted {state}"), justify="right", header_style="bold")
     for state, row in zip(states, counts, strict=True):
-        table.add_row(escape(f"true {state}"), *(f"{count:,}" for count in row))
+        table.add_row(plain(f"true {state}"), *(f"{count:,}" for count in row))
     console.print(table)
-    _say(console, f"accuracy {accuracy:.4f} on {sum(map(sum, counts)):,} rows")
+    _say(
+        console,
+        f"accuracy {document['accuracy']:.3f} on {_plural(document['rows'], 'row')}; always {document['majority']}:"
+        f" {document['majority_accuracy']:.3f}",
+    )
+    _say(console, TRAINED[document["trained_on"]])
+
+
+def print_adjustment(tree: CStree, exposure: str, outcome: str, sets: Sequence[Sequence[str]]) -> None:
+    """Print what to adjust for, after what arrows mean."""
+    from cslearn.inference import DIRECTIONS
+
+    console = _console()
+    _say(console, DIRECTIONS)
+    console.print()
+    if not sets:
+        _say(console, f"In this model {exposure} depends on {outcome}: no adjustment helps, and there is no effect.")
+        return
+    if sets[0]:
+        _say(console, f"Each of these removes all confounding of {exposure} and {outcome} in the model:")
+        for names in sets:
+            _say(console, f"  {', '.join(names)}")
+        _say(console, f"So do all parents of {exposure}: {', '.join(tree.parents[exposure])}")
+    else:
+        _say(console, f"In this model there is no confounding of {exposure} and {outcome}: adjust for nothing.")
+
+
+def print_blanket(variable: str, parents: Sequence[str], children: Sequence[str], others: Sequence[str]) -> None:
+    """Print a Markov blanket by the part that each variable plays in it."""
+    console = _console()
+    if not (parents or children):
+        _say(console, f"{variable} is independent of all other variables in this model.")
+        return
+    _say(console, f"Once these are known, no other variable of the model tells anything about {variable}:")
+    parts = ("what it depends on", "what depends on it", "what these depend on besides")
+    for what, names in zip(parts, (parents, children, others), strict=True):
+        if names:
+            _say(console, f"  {what}: {', '.join(names)}")
+
+
+def print_edges(table: pd.DataFrame, threshold: float) -> None:
+    """Print edge probabilities: an arrow where the direction is identified, a line where it is not."""
+    console = _console()
+    if table.empty:
+        _say(console, f"No two variables are joined with a probability of {threshold:g} or more.")
+        return
+    grid = TextTable(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for name, justify in (("edge", "left"), ("probability", "right"), ("this way", "right"), ("back", "right")):
+        grid.add_column(name, justify=justify, header_style="bold")  # type: ignore[arg-type]
+    grid.add_column("in the model", header_style="bold")
+    said = {"->": "yes", "<-": "yes, reversed", "": "no"}
+    for row in table.to_dict("records"):
+        numbers = [f"{row[name]:.3f}" for name in ("probability", "forward", "backward")]
+        edge = f"{row['from']} {'->' if row['directed'] else '--'} {row['to']}"
+        grid.add_row(plain(edge), *numbers, said[row["in_model"]])
+    console.print(grid)
+    console.print()
+    _say(console, "a -> b: the data, with what was known, tell the direction; the probability is that of this arrow.")
+    _say(console, "a -- b: they do not; the probability is that of an arrow either way.")
 
 
 def print_estimate(cost: Cost) -> None:
@@ -281,6 +396,10 @@ def print_estimate(cost: Cost) -> None:
             "This is the pass with two context variables. A larger bound looks at candidates and orders once more after"
             " it, which is not estimated and may take several times as long.",
         )
+
+
+def _plural(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def duration(seconds: float) -> str:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Sequence
+from contextlib import nullcontext
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cslearn.cli.app import DataFile, Json, ModelFile, NaValues, Seed, Separator, app
+from cslearn.cli.batches import few_notes, records, row_writer
+from cslearn.cli.paths import check_outputs, write_output
+from cslearn.cli.streams import note
 from cslearn.errors import InputError
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from cslearn import CStree
 
 __all__ = ["impute", "predict", "query"]
@@ -26,7 +27,7 @@ OutputCsv = Annotated[
 ]
 
 
-def _item(text: str, tree: CStree, option: str) -> tuple[str, str]:
+def item(text: str, tree: CStree, option: str) -> tuple[str, str]:
     """Split ``variable=state``; names of variables may contain an equals sign themselves."""
     fitting = [v for v in tree.variables if text.startswith(f"{v}=")]
     if not fitting:
@@ -38,15 +39,20 @@ def _item(text: str, tree: CStree, option: str) -> tuple[str, str]:
     return variable, text[len(variable) + 1 :]
 
 
+def outcome_and_state(text: str, tree: CStree) -> tuple[str, str | None]:
+    """Split ``OUTCOME[=STATE]``."""
+    return (text, None) if text in tree.variables or "=" not in text else item(text, tree, "OUTCOME")
+
+
 def _evidence(tree: CStree, given: Sequence[str], likelihood: Sequence[str]) -> dict[str, Any]:
     """Read evidence from options; a variable that is given several times is in one of those states."""
     states: dict[str, list[str]] = {}
     weights: dict[str, dict[str, str]] = {}
     for text in given:
-        variable, state = _item(text, tree, "--given")
+        variable, state = item(text, tree, "--given")
         states.setdefault(variable, []).append(state)
     for text in likelihood:
-        variable, rest = _item(text, tree, "--likelihood")
+        variable, rest = item(text, tree, "--likelihood")
         state, sign, weight = rest.rpartition(":")
         if not sign:
             raise InputError(f"--likelihood {text}: write variable=state:weight")
@@ -55,22 +61,6 @@ def _evidence(tree: CStree, given: Sequence[str], likelihood: Sequence[str]) -> 
     if both:
         raise InputError(f"{both[0]!r} has both --given and --likelihood: use one of them")
     return {**{v: s[0] if len(s) == 1 else s for v, s in states.items()}, **weights}
-
-
-def _write(text: str, output: Path | None) -> None:
-    from cslearn._files import atomic_write
-
-    if output is None:
-        sys.stdout.write(text)
-    else:
-        atomic_write(output, text)
-
-
-def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    return [
-        {str(name): getattr(value, "item", lambda value=value: value)() for name, value in row.items()}
-        for row in frame.astype(object).to_dict("records")
-    ]
 
 
 @app.command()
@@ -104,6 +94,7 @@ def query(
     """Ask a model for the probabilities of some variables given evidence on others."""
     from cslearn import CStree
 
+    check_outputs({"-o": output}, [model])
     tree = CStree.load(model)
     evidence = _evidence(tree, given or (), likelihood or ())
     if most_probable:
@@ -112,12 +103,12 @@ def query(
         found = tree.most_probable(evidence, method="sampling" if sampling else "auto")
         if json_output:
             document = {"outcome": found.outcome, "log_prob": found.log_prob, "exact": found.exact}
-            _write(json.dumps(document) + "\n", output)
+            write_output(json.dumps(document) + "\n", output)
         else:
             import pandas as pd
 
             frame = pd.DataFrame({"variable": list(found.outcome), "state": list(found.outcome.values())})
-            _write(frame.to_csv(index=False), output)
+            write_output(frame.to_csv(index=False), output)
         return
     if not targets:
         raise InputError(f"name a variable to ask for; the model has {', '.join(tree.variables)}")
@@ -126,15 +117,15 @@ def query(
     error = answer.attrs.get("standard_error")
     if json_output:
         document = {
-            "probabilities": _records(frame),
+            "probabilities": records(frame),
             "exact": answer.attrs["exact"],
             "standard_error": None if error is None else float(error),
         }
-        _write(json.dumps(document) + "\n", output)
+        write_output(json.dumps(document) + "\n", output)
         return
     if error is not None and sampling:  # otherwise a warning has said so
-        print(f"note: estimated from draws; the largest standard error is {error:.2g}", file=sys.stderr)
-    _write(frame.to_csv(index=False), output)
+        note(f"estimated from draws; the largest standard error is {error:.2g}")
+    write_output(frame.to_csv(index=False), output)
 
 
 @app.command()
@@ -158,55 +149,58 @@ def predict(
     import pandas as pd
 
     from cslearn import CStree
-    from cslearn.data import DEFAULT_NA_VALUES
+    from cslearn.cli.tables import learned_from
+    from cslearn.data import DEFAULT_NA_VALUES, incomplete_codes
+    from cslearn.data.batching import iter_sources
     from cslearn.inference.prediction import predict_proba
 
+    check_outputs({"-o": output}, [model, data])
     tree = CStree.load(model)
     options: dict[str, Any] = {"na_values": na_values or DEFAULT_NA_VALUES, "sep": sep}
-    if confusion:  # what cannot be compared is said before anything is written
-        truth = _true_codes(tree, data, target, options)
-    probabilities = predict_proba(tree, data, target, **options)
-    best = probabilities.to_numpy().argmax(axis=1)
-    frame = pd.DataFrame({target: pd.Series([tree.states[target][code] for code in best], dtype=object)})
-    if proba:
-        frame = frame.join(probabilities.set_axis([f"{target}={state}" for state in tree.states[target]], axis=1))
+    if confusion and target not in tree.states:
+        raise InputError(f"the model has no variable {target!r}; it has {', '.join(tree.variables)}")
+    size = len(tree.states.get(target, ()))
+    counts, read = np.zeros((size, size), dtype=int), 0
+    silent = confusion and output is None
+    with nullcontext() if silent else row_writer(output, json_output and not confusion) as writer, few_notes():
+        for batch in iter_sources(data, tree.variables, tree.states, **options):
+            if confusion:
+                truth = incomplete_codes(batch, {target: tree.states[target]}, **options)[:, 0]
+            probabilities = predict_proba(tree, batch, target, **options)
+            best = probabilities.to_numpy().argmax(axis=1)
+            frame = pd.DataFrame({target: pd.Series([tree.states[target][code] for code in best], dtype=object)})
+            if proba:
+                named = [f"{target}={state}" for state in tree.states[target]]
+                frame = frame.join(probabilities.set_axis(named, axis=1))
+            if writer is not None:
+                writer.write(frame)
+            read += len(frame)
+            if confusion:
+                known = truth >= 0
+                np.add.at(counts, (truth[known], best[known]), 1)
+        if confusion and not counts.any():
+            raise InputError(f"--confusion: no row has a known state of {target!r}, so there is nothing to compare")
     if not confusion:
-        _write(json.dumps(_records(frame)) + "\n" if json_output else frame.to_csv(index=False), output)
         return
-    if output is not None:
-        _write(frame.to_csv(index=False), output)
-    size = len(tree.states[target])
-    known = truth >= 0
-    counts = np.zeros((size, size), dtype=int)
-    np.add.at(counts, (truth[known], best[known]), 1)
-    accuracy = float(counts.trace() / counts.sum())
+    compared = int(counts.sum())
+    if compared < read:
+        note(f"--confusion leaves out {read - compared:,} rows without a known state of {target!r}")
+    most = int(counts.sum(axis=1).argmax())
+    document = {
+        "accuracy": float(counts.trace() / compared),
+        "rows": compared,
+        "majority": tree.states[target][most],
+        "majority_accuracy": float(counts[most].sum() / compared),
+        "trained_on": learned_from(tree, data),
+        "states": list(tree.states[target]),
+        "confusion": counts.tolist(),
+    }
     if json_output:
-        document = {
-            "accuracy": accuracy,
-            "rows": int(known.sum()),
-            "states": list(tree.states[target]),
-            "confusion": counts.tolist(),
-        }
         print(json.dumps(document))
         return
     from cslearn.cli.text import print_confusion
 
-    print_confusion(target, tree.states[target], counts.tolist(), accuracy)
-
-
-def _true_codes(tree: CStree, data: Path, target: str, options: dict[str, Any]) -> Any:
-    """Return the codes of the target's own column, with -1 where it is missing or in a state that is not known."""
-    from cslearn.data import incomplete_codes
-
-    if target not in tree.states:
-        raise InputError(f"the model has no variable {target!r}; it has {', '.join(tree.variables)}")
-    codes = incomplete_codes(data, {target: tree.states[target]}, **options)[:, 0]
-    left_out = int((codes < 0).sum())
-    if left_out == len(codes):
-        raise InputError(f"--confusion: no row has a known state of {target!r}, so there is nothing to compare")
-    if left_out:
-        print(f"note: --confusion leaves out {left_out:,} rows without a known state of {target!r}", file=sys.stderr)
-    return codes
+    print_confusion(target, tree.states[target], document)
 
 
 class Fill(StrEnum):
@@ -230,9 +224,17 @@ def impute(
     json_output: Json = False,
 ) -> None:
     """Fill in the missing cells of a table."""
+    import numpy as np
+
     from cslearn import CStree
     from cslearn.data import DEFAULT_NA_VALUES
+    from cslearn.data.batching import iter_sources
 
+    check_outputs({"-o": output}, [model, data])
     tree = CStree.load(model)
-    frame = tree.impute(data, method.value, seed, na_values=na_values or DEFAULT_NA_VALUES, sep=sep)
-    _write(json.dumps(_records(frame)) + "\n" if json_output else frame.to_csv(index=False), output)
+    options: dict[str, Any] = {"na_values": na_values or DEFAULT_NA_VALUES, "sep": sep}
+    # One generator for all batches, so that no two of them are filled in alike.
+    random_state = np.random.default_rng(seed)
+    with row_writer(output, json_output) as writer, few_notes():
+        for batch in iter_sources(data, None, tree.states, **options):
+            writer.write(tree.impute(batch, method.value, random_state, **options))

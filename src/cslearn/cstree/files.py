@@ -1,24 +1,33 @@
-"""Models as JSON files: one document with a schema version. Nothing in a file is executed."""
+"""Models as JSON files: one document with a schema version and a checksum. Nothing in a file is executed.
+
+Version 2 added the checksum, over everything else in the document: a file that was changed by accident must not load as
+another model. Files of version 1, and those whose checksum was taken out by somebody who edits them, are read without.
+"""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Callable
 from functools import cache
+from hashlib import sha256
 from importlib.metadata import version
 from importlib.resources import files
 from math import isfinite
 from os import PathLike
-from typing import Any
+from typing import Any, TypeVar
 
 from cslearn._files import atomic_write, check_many, read_json, read_text
 from cslearn.cstree.model import CStree
 from cslearn.errors import FileError, InputError
 
-__all__ = ["FORMAT", "VERSION", "from_document", "load", "save", "to_document"]
+__all__ = ["FORMAT", "VERSION", "from_document", "load", "read_document", "save", "to_document", "to_text"]
+
+Result = TypeVar("Result")
 
 FORMAT = "cslearn.cstree"
-VERSION = 1
+VERSION = 2
+CHECKSUM = "checksum"
 
 
 def to_document(tree: CStree) -> dict[str, Any]:
@@ -69,15 +78,39 @@ def from_document(document: Any) -> CStree:
 
 def save(tree: CStree, path: str | PathLike[str]) -> None:
     """Write a model; the file appears whole or not at all."""
-    atomic_write(path, json.dumps(to_document(tree), ensure_ascii=False, indent=1, allow_nan=False) + "\n")
+    atomic_write(path, to_text(to_document(tree), indent=1))
+
+
+def to_text(document: dict[str, Any], indent: int | None = None) -> str:
+    """Return a document with its checksum as the text of a file."""
+    document = {**document, CHECKSUM: checksum(document)}
+    return json.dumps(document, ensure_ascii=False, indent=indent, allow_nan=False) + "\n"
+
+
+def checksum(document: dict[str, Any]) -> str:
+    """Return the SHA-256 of a document without white space and with sorted keys."""
+    text = json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return f"sha256:{sha256(text.encode('ascii')).hexdigest()}"
 
 
 def load(path: str | PathLike[str]) -> CStree:
     """Read a model; a :class:`FileError` names the file and what is wrong with it."""
+    return read_document(path, from_document)
+
+
+def read_document(path: str | PathLike[str], understood: Callable[[Any], Result]) -> Result:
+    """Return what a function makes of the document in a file whose checksum is right, or that has none."""
     text = read_text(path)
     try:
         document = read_json(text, object_pairs_hook=_no_duplicates, parse_float=_finite, parse_constant=_finite)
-        return from_document(document)
+        stated = document.pop(CHECKSUM, None) if isinstance(document, dict) else None
+        found = understood(document)
+        if stated is not None and stated != checksum(document):
+            raise InputError(
+                "it was changed after it was written, since its checksum is that of another content. Get the file"
+                f" again; if you edited it on purpose, delete the line {CHECKSUM!r} in it"
+            )
+        return found
     except json.JSONDecodeError as error:
         raise FileError(
             f"cannot read {path}: it is damaged or not JSON (line {error.lineno}, column {error.colno}: {error.msg})"

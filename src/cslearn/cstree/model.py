@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cslearn._numerics import RandomState, as_generator
+from cslearn._wording import option, wording
 from cslearn.counts import draw_states, stage_counts, stage_of_rows
 from cslearn.cstree.parameters import Method, estimate
 from cslearn.data import Table, as_table
-from cslearn.errors import InputError
+from cslearn.errors import InputError, LimitError
 from cslearn.stagings import Context, Staging
 from cslearn.stagings.types import frozen
 
@@ -24,13 +25,15 @@ if TYPE_CHECKING:
     import networkx as nx
     import pandas as pd
 
-    from cslearn.graphs import LDAG, CSIRelation, MinimalContexts
+    from cslearn.graphs import LDAG, CSIRelation, MinimalContexts, RelationTable
     from cslearn.inference import MostProbable, Queries
     from cslearn.plots._figure import Picture
 
 __all__ = ["CStree"]
 
 Floats = NDArray[np.float64]
+
+CELL_LIMIT = 1 << 31  # of a table that is drawn: two gigabytes of codes, and several times that as text
 
 
 class CStree:
@@ -351,6 +354,27 @@ class CStree:
 
         return defining_relations(self)
 
+    def relation_table(self) -> RelationTable:
+        """Return :meth:`csi_relations` with the evidence for them that was found when the model was learned.
+
+        The strongest come first. Each has a verdict: the data support it, leave it undecided, or speak against it and
+        the model ignores that. A model that was not learned has no evidence;
+        :func:`cslearn.estimators.relation_table` finds it in any data.
+
+        Examples
+        --------
+        >>> from cslearn import CStreeLearner
+        >>> from cslearn.datasets import chickenpox_model
+        >>> data = chickenpox_model().sample(2000, random_state=1)
+        >>> print(CStreeLearner(beta=2, random_state=0).fit(data).cstree_.relation_table())
+        relation                                   verdict  log Bayes factor   rows
+        exposed _||_ background | diagnosis=yes  supported               2.8    588
+        carrier _||_ diagnosis | exposed=no      supported               1.9  1,270
+        """
+        from cslearn.graphs.evidence import recorded_relations
+
+        return recorded_relations(self)
+
     def implies(self, relation: CSIRelation | str) -> bool:
         """Tell whether the structure entails a CSI relation: whether it holds for all parameters.
 
@@ -437,7 +461,10 @@ class CStree:
     def needed_parameters(self) -> Mapping[str, Floats]:
         """Return the parameters; an error says what to do if there are none."""
         if self.parameters is None:
-            raise InputError("this CStree has no parameters: estimate them with tree.fit_parameters(data)")
+            remedy = wording(
+                "estimate them with tree.fit_parameters(data)", "`cslearn fit` writes models that have them"
+            )
+            raise InputError(f"this CStree has no parameters: {remedy}")
         return self.parameters
 
     def encode(self, data: Any, **options: Any) -> Table:
@@ -462,8 +489,12 @@ class CStree:
         ndarray, shape (n,)
             Natural logarithms; minus infinity for an outcome of probability zero. O(n) for each stage.
         """
+        self.needed_parameters()
+        return self.log_prob_of_codes(self.encode(data).codes)
+
+    def log_prob_of_codes(self, codes: NDArray[np.integer]) -> Floats:
+        """Return the log-probability of every row of codes; see :meth:`log_prob`."""
         parameters = self.needed_parameters()
-        codes = self.encode(data).codes
         total = np.zeros(len(codes))
         for column, variable in enumerate(self.variables):
             with np.errstate(divide="ignore"):
@@ -494,6 +525,11 @@ class CStree:
         parameters = self.needed_parameters()
         if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0:
             raise InputError(f"the number of rows to draw is 0, 1, 2, ..., not {n!r}")
+        if n * len(self.variables) > CELL_LIMIT:
+            raise LimitError(
+                f"{n:,} rows of {len(self.variables)} variables are more than {CELL_LIMIT:,} cells, the most that are"
+                " drawn at once: draw fewer rows, or several tables with different seeds"
+            )
         rng = as_generator(random_state)
         widest = max(map(len, self.states.values()))
         codes = np.zeros((n, len(self.variables)), dtype=np.uint8 if widest <= 256 else np.uint16, order="F")
@@ -509,6 +545,7 @@ class CStree:
         method: Method = "mean",
         *,
         ess: float = 1.0,
+        gamma: float = 1.0,
         interventions: NDArray[np.bool_] | None = None,
         missing: Literal["error", "em"] = "error",
     ) -> CStree:
@@ -540,7 +577,7 @@ class CStree:
             from cslearn.inference import em
 
             if interventions is not None:
-                raise InputError('interventions cannot be combined with missing="em"')
+                raise InputError(f"interventions cannot be combined with {option('missing', 'em')}")
             return em(self, data, method, ess=ess).tree
         if missing != "error":
             raise InputError(f'missing must be "error" or "em", not {missing!r}')
@@ -552,7 +589,7 @@ class CStree:
             shares = [1 / np.prod([cards[c] for c, _ in pairs], initial=1) for pairs in contexts]
             counted = table if interventions is None else table.take(~interventions[:, column])
             counts = stage_counts(counted, column, contexts)
-            parameters[variable] = estimate(counts, ess * np.array(shares), method)
+            parameters[variable] = estimate(counts, ess * np.array(shares) ** gamma, method)
         return self.with_parameters(parameters)
 
     def bic(self, data: Any) -> float:
@@ -567,12 +604,21 @@ class CStree:
         >>> round(tree.bic(tree.sample(1000, random_state=0)), 1)
         4297.4
         """
+        return self.bic_of_counts(self.count_stages(data))
+
+    def count_stages(self, data: Any) -> dict[str, Floats]:
+        """Return for each variable how often it is in which state, shape (stages, states); counts of batches add up."""
         table = self.encode(data)
-        fitted = self.fit_parameters(table, "mle")
-        weights = np.ones(table.n) if table.weights is None else table.weights
-        used = weights > 0
-        log_likelihood = float(weights[used] @ fitted.log_prob(table)[used])
-        return self.n_free_parameters * float(np.log(table.total_weight)) - 2 * log_likelihood
+        return {v: stage_counts(table, j, self.coded_contexts[v]) for j, v in enumerate(self.variables)}
+
+    def bic_of_counts(self, counts: Mapping[str, Floats]) -> float:
+        """Return the Bayesian information criterion from what :meth:`count_stages` gave; see :meth:`bic`."""
+        log_likelihood = 0.0
+        for cells in counts.values():
+            shares = cells / np.maximum(cells.sum(axis=1, keepdims=True), np.finfo(float).tiny)
+            log_likelihood += float((cells * np.log(np.where(cells > 0, shares, 1.0))).sum())
+        weight = next(iter(counts.values())).sum()
+        return self.n_free_parameters * float(np.log(weight)) - 2 * log_likelihood
 
     # ------------------------------------------------------------------ queries
     @cached_property
@@ -1089,22 +1135,12 @@ class CStree:
         return f"CStree({len(self.order)} variables, {self.n_stages} stages{lacking})"
 
     def __str__(self) -> str:
+        from cslearn.cstree.text import describe
+
         head = (
             f"CStree of {len(self.order)} variables: {self.n_stages} stages, {self.n_free_parameters} free parameters"
         )
-        lines = [head, "order: " + ", ".join(self.order), ""]
-        labels = ["  " + (str(c) or "(always)") for v in self.order for c in self.stagings[v]]
-        width = max(map(len, [*labels, *self.order]))
-        for variable in self.order:
-            names = [str(state) for state in self.states[variable]]
-            columns = [max(len(name), 5) for name in names]
-            cells = zip(names, columns, strict=True) if self.parameters is not None else ()
-            lines.append(" ".join([variable.ljust(width), *(name.rjust(w) for name, w in cells)]).rstrip())
-            for stage, context in enumerate(self.stagings[variable]):
-                row = [] if self.parameters is None else self.parameters[variable][stage]
-                numbers = [f"{value:.3f}".rjust(w) for value, w in zip(row, columns, strict=False)]
-                lines.append(" ".join([("  " + (str(context) or "(always)")).ljust(width), *numbers]).rstrip())
-        return "\n".join(lines)
+        return "\n".join([head, "order: " + ", ".join(self.order), "", describe(self)])
 
 
 def _restored(order: Any, stagings: Any, parameters: Any, states: Any, learning: Any = None) -> CStree:

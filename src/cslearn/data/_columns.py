@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cslearn._wording import keyword
 from cslearn.data._labels import State, state_key, to_label, whole_numbers
 from cslearn.errors import InputError
 
@@ -45,7 +46,8 @@ class Column:
 class Source:
     """Data that were opened but not yet encoded; ``column`` gives the column at a position.
 
-    ``text`` says that the cells come from a text file, where missing cells are a matter of tokens.
+    ``text`` says that the cells come from a text file, where missing cells are a matter of tokens, and ``start`` is how
+    many rows of the data come before these.
     """
 
     names: tuple[str, ...]
@@ -53,10 +55,14 @@ class Source:
     column: Callable[[int], Column]
     text: bool = False
     weights: NDArray[np.float64] | None = None
+    start: int = 0
 
 
-def make_column(name: str, codes: Any, labels: Sequence[State], *, fixed: bool = False) -> Column:
-    """Make a column, in which a label that is NaN counts as missing."""
+def make_column(name: str, codes: Any, labels: Sequence[State], *, fixed: bool = False, whole: bool = True) -> Column:
+    """Make a column, in which a label that is NaN counts as missing.
+
+    If all labels are `whole` numbers they become ints, unless they are only a part of the column.
+    """
     codes = np.asarray(codes, dtype=np.int32)
     # Only a float NaN differs from itself. Nullable and Arrow arrays can hold one beside their own missing
     # value.
@@ -65,13 +71,13 @@ def make_column(name: str, codes: Any, labels: Sequence[State], *, fixed: bool =
         new_codes = np.append(np.where(kept, np.cumsum(kept) - 1, -1), -1).astype(np.int32)
         codes = new_codes[codes]
         labels = [label for label, keep in zip(labels, kept, strict=True) if keep]
-    if not fixed:
+    if whole and not fixed:
         # pandas turns integers into floats when a cell is missing; the labels must not depend on that.
         labels = whole_numbers(labels)
     return Column(name, codes, tuple(labels), fixed)
 
 
-def column_of_series(name: str, series: pd.Series[Any]) -> Column:
+def column_of_series(name: str, series: pd.Series[Any], *, whole: bool = True) -> Column:
     """Read a column of a pandas frame, whatever its dtype."""
     import pandas as pd
 
@@ -85,18 +91,18 @@ def column_of_series(name: str, series: pd.Series[Any]) -> Column:
         labels = [to_label(value) for value in dtype.categories]
         return make_column(name, series.cat.codes.to_numpy(), labels, fixed=True)
     if dtype.kind == "O" and dtype.name == "object":
-        return column_of_cells(name, series.to_numpy())
+        return column_of_cells(name, series.to_numpy(), whole=whole)
     try:
         codes, values = pd.factorize(series)
     except (TypeError, ValueError, NotImplementedError) as error:
         raise InputError(
             f"Column {name!r} of type {dtype} cannot be read as categorical data. "
-            "Turn its cells into numbers or strings, or leave the column out (leave_out=)."
+            f"Turn its cells into numbers or strings, or leave the column out ({keyword('leave_out')})."
         ) from error
-    return make_column(name, codes, [to_label(value) for value in values])
+    return make_column(name, codes, [to_label(value) for value in values], whole=whole)
 
 
-def column_of_cells(name: str, cells: Any) -> Column:
+def column_of_cells(name: str, cells: Any, *, whole: bool = True) -> Column:
     """Read a column from an array, or from a sequence of Python objects."""
     import pandas as pd
 
@@ -106,8 +112,8 @@ def column_of_cells(name: str, cells: Any) -> Column:
         array = np.fromiter(cells, dtype=object, count=len(cells))
     if array.dtype != object or pd.api.types.infer_dtype(array, skipna=True) in _PLAIN_KINDS:
         codes, values = pd.factorize(array)
-        return make_column(name, codes, [to_label(value) for value in values])
-    return _column_of_mixed_cells(name, array)
+        return make_column(name, codes, [to_label(value) for value in values], whole=whole)
+    return _column_of_mixed_cells(name, array, whole)
 
 
 def _plain_array(cells: NDArray[Any]) -> NDArray[Any]:
@@ -118,7 +124,7 @@ def _plain_array(cells: NDArray[Any]) -> NDArray[Any]:
     return cells.astype(object) if cells.dtype.kind in "UT" else cells
 
 
-def _column_of_mixed_cells(name: str, array: NDArray[Any]) -> Column:
+def _column_of_mixed_cells(name: str, array: NDArray[Any], whole: bool) -> Column:
     import pandas as pd
 
     missing = pd.isna(array)
@@ -132,7 +138,7 @@ def _column_of_mixed_cells(name: str, array: NDArray[Any]) -> Column:
         except TypeError:
             raise InputError(
                 f"Column {name!r}, row {row + 1}: a cell of type {type(cell).__name__} cannot be a state. "
-                "Turn the cells into numbers or strings, or leave the column out (leave_out=)."
+                f"Turn the cells into numbers or strings, or leave the column out ({keyword('leave_out')})."
             ) from None
         codes[row] = positions.setdefault(state_key(to_label(cell)), len(positions))
-    return make_column(name, codes, [label for _, label in positions])
+    return make_column(name, codes, [label for _, label in positions], whole=whole)

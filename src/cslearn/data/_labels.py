@@ -10,8 +10,10 @@ from typing import TypeAlias
 import numpy as np
 
 __all__ = [
+    "MISSING_STATE",
     "State",
     "StateIndex",
+    "bin_ends",
     "is_number",
     "is_numeric",
     "listing",
@@ -23,6 +25,8 @@ __all__ = [
 ]
 
 State: TypeAlias = bool | int | float | str
+
+MISSING_STATE = "missing"
 
 _NUMBER = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
 # Bins as discretize writes them: <1.5, [1.5, 2), >=2.
@@ -97,14 +101,14 @@ def natural_order(labels: Sequence[State]) -> list[int]:
     if all(isinstance(label, str) for label in labels):
         if all(is_numeric(label) for label in labels):
             return sorted(positions, key=lambda i: (float(labels[i]), labels[i]))
-        bins = [_bin_of(str(label)) for label in labels]
+        bins = [bin_ends(str(label)) for label in labels]
         if None not in bins:
             return sorted(positions, key=lambda i: (bins[i], labels[i]))
         return sorted(positions, key=lambda i: labels[i])
     return sorted(positions, key=lambda i: (type(labels[i]).__name__, labels[i]))
 
 
-def _bin_of(text: str) -> tuple[float, float] | None:
+def bin_ends(text: str) -> tuple[float, float] | None:
     """Return where a bin begins and ends, or None if the text is the name of none."""
     found = _BIN.fullmatch(text)
     if found is None:
@@ -122,6 +126,9 @@ def listing(items: Iterable[object], limit: int = 10) -> str:
 class StateIndex:
     """Look up values among given states: exactly first, then by their text, then by their text as a number.
 
+    Where the states are bins as :func:`discretize` writes them, a number is in the bin that holds it, so that a model
+    of cut columns reads the table before it was cut.
+
     True never matches 1, nor the other way round. 1.0 matches 1 exactly, and the texts "1" and "1.0" match it
     as well. A text that fits several states matches none of them, unless one of them exactly.
 
@@ -131,6 +138,8 @@ class StateIndex:
     >>> index = StateIndex([1, 2])
     >>> index.find(2.0), index.find("2"), index.find("two")
     (1, 1, None)
+    >>> StateIndex(["<20", "[20, 35)", ">=35"]).find(20)
+    1
     """
 
     def __init__(self, states: Iterable[State]) -> None:
@@ -141,6 +150,7 @@ class StateIndex:
             self._exact[state_key(state)] = code
             for index, text in ((self._text, str(state)), (self._whole, _whole_text(state))):
                 index[text] = None if text in index else code
+        self._bins = _bins_of(list(self._text))
 
     def find(self, value: State) -> int | None:
         """Give the code of a value, or None if it is none of the states."""
@@ -149,7 +159,16 @@ class StateIndex:
             code = self._text.get(str(value))
         if code is None:
             code = self._whole.get(_whole_text(value))
+        if code is None and self._bins and is_numeric(value):
+            number = float(value)
+            code = next((self._text[text] for text, (low, high) in self._bins.items() if low <= number < high), None)
         return code
+
+
+def _bins_of(texts: list[str]) -> dict[str, tuple[float, float]]:
+    """Return where bins begin and end, if all states are bins but one for missing cells; otherwise none."""
+    found = {text: ends for text in texts if (ends := bin_ends(text)) is not None}
+    return found if [text for text in texts if text not in found] in ([], [MISSING_STATE]) else {}
 
 
 def _whole_text(label: State) -> str:

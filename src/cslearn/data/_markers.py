@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Collection, Sequence
 
+from cslearn._wording import keyword
 from cslearn.data._columns import Column
 from cslearn.data._labels import is_numeric, listing
 from cslearn.errors import DataWarning
@@ -28,7 +29,7 @@ def markers_of(cells: Collection[str], na_values: Collection[str], states: Colle
     """Return which of the different cells of a column stand for missing ones.
 
     With the default `na_values`, a cell that is one of the `states` given for the column does not; and in a column
-    whose other cells are all numbers, a few more do, such as a dash.
+    whose other cells and `states` are all numbers, a few more do, such as a dash.
 
     Examples
     --------
@@ -42,7 +43,7 @@ def markers_of(cells: Collection[str], na_values: Collection[str], states: Colle
         return found
     found -= frozenset(states)
     doubtful = {cell for cell in cells if cell.strip() in _AMONG_NUMBERS} - frozenset(states)
-    others = [cell for cell in cells if cell not in found and cell not in doubtful]
+    others = [cell for cell in (*cells, *states) if cell not in found and cell not in doubtful]
     return found | doubtful if others and all(map(is_numeric, others)) else found
 
 
@@ -58,7 +59,7 @@ def warn_of_markers(columns: Sequence[Column]) -> None:
         shown = "; ".join(told[:10]) + (f"; and in {len(told) - 10} more columns" if len(told) > 10 else "")
         warnings.warn(
             f"Cells that count as missing: {shown}. If they are states, list the cells that count as missing by"
-            " na_values=.",
+            f" {keyword('na_values')}.",
             DataWarning,
             stacklevel=3,
         )

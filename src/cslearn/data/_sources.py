@@ -10,15 +10,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cslearn._files import check_file
+from cslearn.data._batches import kinds_of
 from cslearn.data._columns import Column, Source, column_of_cells, column_of_series, make_column
+from cslearn.data._documents import DOCUMENTS, read_document
+from cslearn.data._extra import pyarrow
 from cslearn.data._labels import State
-from cslearn.data._text import check_file, check_header, read_text, separator_of
+from cslearn.data._text import check_header, read_text, separator_of
+from cslearn.data.packed import PackedTable
 from cslearn.data.table import Table
-from cslearn.errors import FileError, InputError, MissingExtraError
+from cslearn.errors import FileError, InputError
 
 __all__ = ["EXTENSIONS", "open_source"]
 
-EXTENSIONS = (".csv", ".tsv", ".tab", ".csv.gz", ".tsv.gz", ".tab.gz", ".parquet")
+_TEXT = (".csv", ".tsv", ".tab")
+EXTENSIONS = (*(kind + packed for packed in ("", ".gz", ".zst") for kind in _TEXT), ".parquet", ".cspack", *DOCUMENTS)
 
 
 def open_source(
@@ -34,38 +40,37 @@ def open_source(
     ``array_names`` name the columns of an array that has no names; ``states``, where they are known, tell cells of a
     text file that look like missing ones from states.
     """
+    if isinstance(source, Source):
+        return source
     if isinstance(source, Table):
         return _open_table(source)
+    if isinstance(source, PackedTable):
+        return _open_packed(source)
     if isinstance(source, str | os.PathLike):
         return _open_path(Path(source), sep, na_values, states or {})
+    if isinstance(source, np.matrix):
+        raise InputError("A NumPy matrix cannot be read, as its columns are matrices too. Give np.asarray(X).")
     if isinstance(source, np.ndarray):
         return _open_array(source, array_names)
+    if hasattr(source, "toarray"):  # before mappings: a sparse matrix may be one
+        raise InputError("Sparse data are not supported: a table of states has no zeros to leave out. Use X.toarray().")
     if isinstance(source, Mapping):
         return _open_columns(source)
     if isinstance(source, list | tuple):
         return _open_records(source)
-    kinds = _kinds(source)
+    kinds = kinds_of(source)
     if "pandas.DataFrame" in kinds:
         return _open_frame(source)
     if "polars.DataFrame" in kinds:
         return _open_polars(source)
     if "pyarrow.Table" in kinds:
-        return _open_frame(source.to_pandas())
-    if "polars.LazyFrame" in kinds:
-        raise InputError("A polars LazyFrame has no data yet. Call its collect() first.")
-    if hasattr(source, "toarray"):
-        raise InputError("Sparse data are not supported: a table of states has no zeros to leave out. Use X.toarray().")
+        return _open_frame(_to_pandas(source))
     if hasattr(source, "__array__") and np.asarray(source).ndim == 2:
         return _open_array(np.asarray(source), array_names)
     raise InputError(
         f"Data of type {kinds[0]} cannot be read. Give a pandas or polars DataFrame, a pyarrow Table, "
         "a 2-D or structured NumPy array, a list of dicts, a dict of columns, a Table, or the path of a file."
     )
-
-
-def _kinds(source: object) -> list[str]:
-    """Name the library and the class, and the parents, of an object; without loading any library."""
-    return [f"{cls.__module__.partition('.')[0]}.{cls.__name__}" for cls in type(source).__mro__]
 
 
 def _open_table(table: Table) -> Source:
@@ -75,11 +80,22 @@ def _open_table(table: Table) -> Source:
     return Source(table.variables, table.n, column, weights=table.weights)
 
 
+def _open_packed(packed: PackedTable) -> Source:
+    def column(j: int) -> Column:
+        return Column(packed.variables[j], packed.column(j), packed.states[j], fixed=True)
+
+    return Source(packed.variables, packed.n, column, weights=packed.weights)
+
+
 def _open_path(
     path: Path, sep: str | None, na_values: Collection[str], states: Mapping[str, Collection[State]]
 ) -> Source:
+    if path.name.lower().endswith(".cspack"):
+        return _open_packed(PackedTable.load(path))
     if path.name.lower().endswith(".parquet"):
         return _open_frame(_read_parquet(path))
+    if path.suffix.lower() in DOCUMENTS:
+        return _open_frame(read_document(path))
     if separator_of(path) is not None:
         return read_text(path, sep, na_values, states)
     check_file(path)
@@ -88,20 +104,21 @@ def _open_path(
 
 def _read_parquet(path: Path) -> Any:
     check_file(path)
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError as error:
-        raise MissingExtraError(
-            'Reading Parquet files needs pyarrow, which is not installed: pip install "cslearn[parquet]"'
-        ) from error
+    pa = pyarrow("Reading Parquet files")
+    import pyarrow.parquet as pq
+
     try:
         # Opened here, since pyarrow would take the path for a data set with partitions in its directories.
         with path.open("rb") as file:
             # Through pandas, which knows the columns that are an index and not data.
-            return pq.read_table(file).to_pandas()
+            return _to_pandas(pq.read_table(file))
     except (pa.ArrowException, OSError) as error:
         raise FileError(f"{path} is not a Parquet file, or a damaged one: {error}. Get it again.") from error
+
+
+def _to_pandas(table: Any) -> Any:
+    # As objects, since floats, which pandas would make of whole numbers with gaps, are not exact for large ones.
+    return table.to_pandas(integer_object_nulls=True)
 
 
 def _open_frame(frame: Any) -> Source:
@@ -185,7 +202,7 @@ def _column_reader(name: str, cells: Any) -> Callable[[], Column]:
     if library == "polars":
         return lambda: _column_of_polars(name, cells)
     if library == "pyarrow":
-        return lambda: column_of_series(name, cells.to_pandas())
+        return lambda: column_of_series(name, _to_pandas(cells))
     return lambda: column_of_cells(name, _without_mask(cells))
 
 

@@ -4,23 +4,37 @@ from __future__ import annotations
 
 import csv
 import gzip
+import io
 import itertools
 import re
+import warnings
 import zlib
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import IO, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cslearn._files import check_file
+from cslearn._wording import option
 from cslearn.data._columns import Column, Source
+from cslearn.data._extra import pyarrow
 from cslearn.data._labels import State
 from cslearn.data._markers import DEFAULT_NA_VALUES, markers_of
-from cslearn.errors import FileError, InputError
+from cslearn.errors import DataWarning, FileError, InputError
 
-__all__ = ["check_file", "check_header", "encode_rows", "read_rows", "read_text", "separator_of"]
+__all__ = [
+    "check_header",
+    "column_of_text",
+    "encode_rows",
+    "read_header",
+    "read_rows",
+    "read_text",
+    "separator_of",
+]
 
 _SEPARATORS = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
 _SEPARATOR_NAMES = {",": "','", ";": "';'", "\t": "'\\t' (tab)", "|": "'|'"}
@@ -30,28 +44,33 @@ _CHUNK = 10_000
 
 def separator_of(path: Path) -> str | None:
     """Give the separator that the extension stands for, or None if this is not a text file."""
-    return _SEPARATORS.get(Path(path.name.lower().removesuffix(".gz")).suffix)
+    return _SEPARATORS.get(Path(path.name.lower().removesuffix(".gz").removesuffix(".zst")).suffix)
 
 
-def check_file(path: Path) -> None:
-    """Raise an error if there is no such file."""
-    if path.is_dir():
-        raise FileError(f"{path} is a directory. Give the name of a file.")
-    if not path.exists():
-        raise FileError(f"There is no file {path}. Check the name and the directory.")
+def _open_bytes(path: Path) -> IO[bytes]:
+    """Open a file, unpacked if its name says that it is compressed."""
+    if path.name.lower().endswith(".gz"):
+        return cast(IO[bytes], gzip.open(path, "rb"))
+    if path.name.lower().endswith(".zst"):
+        return cast(IO[bytes], pyarrow("Reading .zst files").input_stream(path, compression="zstd"))
+    return path.open("rb")
 
 
-def read_rows(path: Path, sep: str) -> Iterator[list[str]]:
+def read_rows(path: Path, sep: str) -> Generator[list[str], None, None]:
     """Yield the header and then the data rows, all of the same length; blank lines are skipped."""
-    opener = gzip.open if path.name.lower().endswith(".gz") else open
     try:
         # utf-8-sig takes away a byte order mark.
-        with opener(path, "rt", encoding="utf-8-sig", newline="") as file:
+        with io.TextIOWrapper(_open_bytes(path), encoding="utf-8-sig", newline="") as file:
             reader = csv.reader(file, delimiter=sep, strict=True)
             width = 0
             for row in reader:
                 if not row:
                     continue
+                if "\0" in "".join(row):
+                    raise FileError(
+                        f"{path}, line {reader.line_num}: it holds NUL characters, which text does not have. It may be"
+                        " UTF-16: save it as UTF-8."
+                    )
                 width = width or len(row)
                 if len(row) != width:
                     raise FileError(
@@ -103,13 +122,8 @@ def encode_rows(rows: Iterator[list[str]], width: int) -> list[tuple[NDArray[np.
     return [(np.concatenate(parts), list(cells)) for parts, cells in zip(codes, seen, strict=True)]
 
 
-def read_text(
-    path: Path, sep: str | None, na_values: Collection[str], states: Mapping[str, Collection[State]]
-) -> Source:
-    """Read a text file with a header; cells stay text unless a whole column holds plain integers.
-
-    `states` are those that are given for some columns.
-    """
+def read_header(path: Path, sep: str | None) -> tuple[tuple[str, ...], str, Generator[list[str], None, None]]:
+    """Return the names of the columns of a text file, what separates them, and the rows, still to be read."""
     check_file(path)
     if sep is not None and (not isinstance(sep, str) or len(sep) != 1 or sep in '"\r\n'):
         raise InputError(f"sep must be a single character other than a quote or a line end, not {sep!r}.")
@@ -121,22 +135,41 @@ def read_text(
             if other != separator and other in header[0]:
                 raise FileError(
                     f"{path} has a single column, {header[0]!r}. The separator looks to be {name}: pass "
-                    f"sep={other!r} (or sep={separator!r} if there is really one column)."
+                    f"{option('sep', other)} (or {option('sep', separator)} if there is really one column)."
                 )
-    names = check_header(header, str(path))
+    if len(header) > 1 and not header[0].strip():
+        # As write.csv of R and to_csv of pandas write them.
+        warnings.warn(
+            f"{path}: the first column has no name and is taken for row names, which are left out.",
+            DataWarning,
+            stacklevel=2,
+        )
+        header, rows = header[1:], (row[1:] for row in rows)
+    return check_header(header, str(path)), separator, rows
+
+
+def read_text(
+    path: Path, sep: str | None, na_values: Collection[str], states: Mapping[str, Collection[State]]
+) -> Source:
+    """Read a text file with a header; cells stay text unless a whole column holds plain integers.
+
+    `states` are those that are given for some columns.
+    """
+    names, _, rows = read_header(path, sep)
     encoded = encode_rows(rows, len(names))
     listed = frozenset(na_values) != frozenset(DEFAULT_NA_VALUES)
 
     def column(j: int) -> Column:
         codes, cells = encoded[j]
         markers = markers_of(cells, na_values, [str(state) for state in states.get(names[j], ())])
-        column = _column_of_text(names[j], codes, cells, markers)
+        column = column_of_text(names[j], codes, cells, markers)
         return column if listed else replace(column, markers=tuple(sorted(markers)))
 
     return Source(names, len(encoded[0][0]), column, text=True)
 
 
-def _column_of_text(name: str, codes: NDArray[np.int32], cells: list[str], markers: set[str]) -> Column:
+def column_of_text(name: str, codes: NDArray[np.int32], cells: list[str], markers: set[str]) -> Column:
+    """Make a column of different cells, of which some stand for missing ones; plain integers become numbers."""
     kept = [cell not in markers for cell in cells]
     if not all(kept):
         codes = np.where(kept, np.cumsum(kept) - 1, -1).astype(np.int32)[codes]

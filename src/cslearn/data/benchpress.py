@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from cslearn._files import atomic_write
-from cslearn.data._text import check_file, check_header, encode_rows, read_rows
+from cslearn._files import atomic_write, check_file
+from cslearn.data._text import check_header, encode_rows, read_rows
 from cslearn.data.table import Table
 from cslearn.errors import FileError, InputError
 

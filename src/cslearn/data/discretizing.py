@@ -12,9 +12,12 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from cslearn._wording import keyword
+from cslearn.data._checks import MOST_NUMBERS
 from cslearn.data._frames import numbers_of, read_frame
 from cslearn.data._labels import listing, not_numbers
 from cslearn.data._markers import DEFAULT_NA_VALUES
+from cslearn.data._quantiles import quantile_cuts, stream_numbers
 from cslearn.errors import DataWarning, InputError
 
 if TYPE_CHECKING:
@@ -23,7 +26,8 @@ if TYPE_CHECKING:
 __all__ = ["Discretizer", "discretize"]
 
 # Whole numbers with no more distinct values than this are taken to be categories.
-_FEW_VALUES = 20
+_FEW_VALUES = MOST_NUMBERS
+_EXACT_DIGITS = 12
 
 
 @dataclass(frozen=True)
@@ -74,16 +78,95 @@ class Discretizer:
         >>> Discretizer({"x": (1.0,)}).transform({"x": [0, 1]})["x"].tolist()
         ['<1', '>=1']
         """
+        frame = read_frame(data, na_values=na_values, sep=sep)
+        _check_columns(self.cuts, frame.columns)
+        for name in self.cuts:
+            frame[name] = self.cut(name, numbers_of(frame[name]))
+        return frame
+
+    def cut(self, name: str, values: NDArray[np.float64]) -> pd.Categorical[str]:
+        """Put the numbers of one column into their bins.
+
+        Parameters
+        ----------
+        name : str
+            The column, one of ``cuts``.
+        values : array of float
+            Its numbers, NaN for missing cells.
+
+        Returns
+        -------
+        pandas.Categorical
+            Ordered, with every bin as a category.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from cslearn.data import Discretizer
+        >>> Discretizer({"x": (1.0,)}).cut("x", np.array([0.5, np.nan, 1.0])).tolist()
+        ['<1', nan, '>=1']
+        """
         import pandas as pd
 
-        frame = read_frame(data, na_values=na_values, sep=sep)
-        _check_columns(self.cuts, frame)
-        for name, cuts in self.cuts.items():
-            values = numbers_of(frame[name])
-            # side="right" puts a value that equals a cut above it.
-            codes = np.where(np.isnan(values), -1, np.searchsorted(cuts, values, side="right"))
-            frame[name] = pd.Categorical.from_codes(codes, categories=pd.Index(_bin_labels(cuts)), ordered=True)
-        return frame
+        cuts = self.cuts[name]
+        # side="right" puts a value that equals a cut above it.
+        codes = np.where(np.isnan(values), -1, np.searchsorted(cuts, values, side="right"))
+        return pd.Categorical.from_codes(codes, categories=pd.Index(_bin_labels(cuts)), ordered=True)
+
+    @classmethod
+    def learn(
+        cls,
+        source: Any,
+        *,
+        columns: Sequence[str] | None = None,
+        bins: int | Mapping[str, int] = 2,
+        method: Literal["quantile", "uniform"] = "quantile",
+        na_values: Collection[str] = DEFAULT_NA_VALUES,
+        sep: str | None = None,
+    ) -> Discretizer:
+        """Find cut points in one pass over data of any size.
+
+        Parameters
+        ----------
+        source : path, relation, frame, reader or iterator
+            Whatever :func:`cslearn.pack` reads.
+        columns, bins, na_values, sep
+            As for :func:`discretize`; without `columns`, an identifier is a column of whole numbers in which none
+            occurs twice in a batch.
+        method : {"quantile", "uniform"}, default "quantile"
+            Bins of equal frequency or of equal width. Quantiles are exact up to 16,384 rows. Beyond, the frequencies of
+            the bins are off by less than 0.1 percent of the rows, up to a billion of them.
+
+        Returns
+        -------
+        Discretizer
+            To be given to :func:`cslearn.pack`.
+
+        Examples
+        --------
+        >>> import cslearn
+        >>> import pandas as pd
+        >>> from cslearn.data import Discretizer
+        >>> batches = (pd.DataFrame({"dose": doses, "ill": ["n", "y"]}) for doses in ([0.5, 1], [2, 3]))
+        >>> cutter = Discretizer.learn(batches)
+        >>> cutter
+        Discretizer(cuts={'dose': (1.5,)})
+        """
+        if method not in ("quantile", "uniform"):
+            raise InputError(f'method must be "quantile" or "uniform" where data are read in batches, not {method!r}.')
+        numbers = stream_numbers(source, _names(columns), na_values, sep)
+        if numbers is None:
+            return discretize(source, columns=columns, bins=bins, method=method, na_values=na_values, sep=sep)[1]
+        asked = _check_bins(bins, list(numbers), list(numbers))
+        cuts = {}
+        for name, found in numbers.items():
+            if not found.n:
+                raise InputError(f"Column {name!r} has no cell that is not missing, so it cannot be cut. Leave it out.")
+            ends = np.array([found.least, found.largest])
+            exact = found.cuts(asked[name]) if method == "quantile" else _cut_points(ends, asked[name], method)
+            cuts[name] = _rounded(exact, found.kept)
+            _check_found(name, cuts[name], asked[name])
+        return cls(cuts)
 
     def to_dict(self) -> dict[str, Any]:
         """Give the cuts in a form that JSON can hold.
@@ -129,6 +212,7 @@ def discretize(
     *,
     columns: Sequence[str] | None = None,
     bins: int | Mapping[str, int] = 2,
+    cuts: Mapping[str, Sequence[float]] | None = None,
     method: Literal["quantile", "uniform", "kmeans"] = "quantile",
     na_values: Collection[str] = DEFAULT_NA_VALUES,
     sep: str | None = None,
@@ -144,6 +228,8 @@ def discretize(
         different whole numbers, unless each row has another one, as in an identifier.
     bins : int or mapping from str to int, default 2
         The number of bins, of all columns or of each; columns that a mapping leaves out get 2.
+    cuts : mapping from str to sequence of float, optional
+        Cut points of your own for some columns, as for :class:`Discretizer`. The other columns are cut as without it.
     method : {"quantile", "uniform", "kmeans"}, default "quantile"
         Bins of equal frequency (2 bins are cut at the median), of equal width, or around the means of
         clusters (:class:`sklearn.preprocessing.KBinsDiscretizer`, started from bins of equal width).
@@ -181,13 +267,15 @@ def discretize(
     """
     if method not in ("quantile", "uniform", "kmeans"):
         raise InputError(f'method must be "quantile", "uniform" or "kmeans", not {method!r}.')
-    if isinstance(columns, str):
-        raise InputError(f"columns must be a sequence of names, not a single string: pass [{columns!r}].")
+    named = _names(columns)
     frame = read_frame(data, na_values=na_values, sep=sep)
-    chosen = _measurements(frame) if columns is None else [str(name) for name in columns]
-    _check_columns(chosen, frame)
-    asked = _check_bins(bins, chosen, frame)
-    cuts: dict[str, tuple[float, ...]] = {}
+    given = {str(name): _check_cuts(name, points) for name, points in (cuts or {}).items()}
+    _check_columns(given, frame.columns)
+    rest = frame.drop(columns=list(given))
+    chosen = _measurements(rest) if named is None else [name for name in named if name not in given]
+    _check_columns(chosen, frame.columns)
+    asked = _check_bins(bins, chosen, frame.columns)
+    found: dict[str, tuple[float, ...]] = {}
     uncut: list[str] = []
     for name in chosen:
         values = _finite_numbers(frame, name)
@@ -196,23 +284,40 @@ def discretize(
                 raise InputError(f"Column {name!r} is constant and cannot be cut. Leave it out of columns.")
             warnings.warn(f"Column {name!r} is constant; it is left as it is.", DataWarning, stacklevel=2)
             continue
-        cuts[name] = _cut_points(values, asked[name], method)
-        if not cuts[name]:
+        found[name] = _rounded(_cut_points(values, asked[name], method), values)
+        if found[name]:
+            _check_found(name, found[name], asked[name])
+        else:
             uncut.append(name)
-        elif len(cuts[name]) + 1 < asked[name]:
-            warnings.warn(
-                f"Column {name!r} has {len(cuts[name]) + 1} bins instead of {asked[name]}, because of ties.",
-                DataWarning,
-                stacklevel=2,
-            )
     if uncut:
-        raise InputError(
-            f"So many values are equal to the smallest one that quantiles do not cut {listing(uncut)}. Use "
-            "more bins, "
-            'method="uniform" or method="kmeans", or give cut points of your own to Discretizer.'
-        )
-    discretizer = Discretizer(cuts)
+        raise _cannot_be_cut(uncut)
+    every = {**found, **given}
+    discretizer = Discretizer({name: every[name] for name in frame.columns if name in every})
     return discretizer.transform(frame), discretizer
+
+
+def _names(columns: Sequence[str] | None) -> list[str] | None:
+    if isinstance(columns, str):
+        raise InputError(f"columns must be a sequence of names, not a single string: pass [{columns!r}].")
+    return None if columns is None else [str(name) for name in columns]
+
+
+def _check_found(name: str, cuts: Sequence[float], bins: int) -> None:
+    """Tell of ties that leave fewer bins than asked for, or refuse them if they leave none."""
+    if not cuts:
+        raise _cannot_be_cut([name])
+    if len(cuts) + 1 < bins:
+        warnings.warn(
+            f"Column {name!r} has {len(cuts) + 1} bins instead of {bins}, because of ties.", DataWarning, stacklevel=3
+        )
+
+
+def _cannot_be_cut(names: Sequence[str]) -> InputError:
+    return InputError(
+        f"So many values are equal to the smallest one that quantiles do not cut {listing(names)}. Use "
+        "more bins, "
+        'method="uniform" or method="kmeans", or give cut points of your own (cuts=).'
+    )
 
 
 def _check_cuts(name: object, cuts: Sequence[float]) -> tuple[float, ...]:
@@ -226,17 +331,17 @@ def _check_cuts(name: object, cuts: Sequence[float]) -> tuple[float, ...]:
     return numbers
 
 
-def _check_columns(names: Sequence[str] | Mapping[str, Any], frame: pd.DataFrame) -> None:
-    unknown = [name for name in names if name not in frame.columns]
+def _check_columns(names: Collection[str], columns: Collection[Any]) -> None:
+    unknown = [name for name in names if name not in columns]
     if unknown:
-        raise InputError(f"There is no column {listing(unknown)}. The columns are {listing(frame.columns)}.")
+        raise InputError(f"There is no column {listing(unknown)}. The columns are {listing(columns)}.")
     if len(set(names)) < len(names):
         raise InputError(f"columns names a column more than once: {listing(names)}.")
 
 
-def _check_bins(bins: int | Mapping[str, int], chosen: Sequence[str], frame: pd.DataFrame) -> dict[str, int]:
+def _check_bins(bins: int | Mapping[str, int], chosen: Sequence[str], columns: Collection[Any]) -> dict[str, int]:
     if isinstance(bins, Mapping):
-        _check_columns(bins, frame)
+        _check_columns(bins, columns)
         idle = [name for name in bins if name not in chosen]
         if idle:
             raise InputError(f"bins names {listing(idle)}, which would not be cut. Name them in columns as well.")
@@ -272,8 +377,8 @@ def _measurements(frame: pd.DataFrame) -> list[str]:
         one = len(identifiers) == 1
         warnings.warn(
             f"{'Column' if one else 'Columns'} {listing(identifiers)} {'has' if one else 'have'} another whole number "
-            f"in each row, as an identifier has, and {'is' if one else 'are'} not cut. Name "
-            f"{'it' if one else 'them'} in columns= if {'it is a measurement' if one else 'they are measurements'}.",
+            f"in each row, as an identifier has, and {'is' if one else 'are'} not cut. Name {'it' if one else 'them'} "
+            f"by {keyword('columns')} if {'it is a measurement' if one else 'they are measurements'}.",
             DataWarning,
             stacklevel=3,
         )
@@ -292,7 +397,7 @@ def _warn_of_stray_cells(series: pd.Series[Any]) -> None:
         warnings.warn(
             f"Column {series.name!r} is not cut: it has {len(labels):,} different values, all of them numbers but for "
             f"{listing(stray)}. If {'that cell is' if len(stray) == 1 else 'those cells are'} missing, say so by "
-            "na_values=.",
+            f"{keyword('na_values')}.",
             DataWarning,
             stacklevel=4,
         )
@@ -315,16 +420,8 @@ def _finite_numbers(frame: pd.DataFrame, name: str) -> NDArray[np.float64]:
 def _cut_points(values: NDArray[np.float64], bins: int, method: str) -> tuple[float, ...]:
     """Give ascending cuts, none of which leaves the lowest bin empty."""
     if method == "quantile":
-        # Linear interpolation with whole-number positions: np.quantile can miss a value by a rounding error,
-        # which puts that value into the bin below.
-        ordered = np.sort(values)
-        position, rest = np.divmod(np.arange(1, bins) * (len(ordered) - 1), bins)
-        cuts = ordered[position] + (ordered[position + 1] - ordered[position]) * rest / bins
-        # Cuts with equally many values below them part the data in the same way; the first of them is enough.
-        _, first = np.unique(np.searchsorted(ordered, cuts, side="left"), return_index=True)
-        cuts = cuts[first]
-        cuts = cuts[cuts > values.min()]
-    elif method == "uniform":
+        return quantile_cuts(np.sort(values), np.arange(1, len(values) + 1), bins)
+    if method == "uniform":
         cuts = np.linspace(values.min(), values.max(), bins + 1)[1:-1]
     else:
         cuts = _kmeans_cuts(values, bins)
@@ -348,14 +445,32 @@ def _kmeans_cuts(values: NDArray[np.float64], bins: int) -> NDArray[np.float64]:
     return cuts
 
 
+def _rounded(cuts: tuple[float, ...], values: NDArray[np.float64]) -> tuple[float, ...]:
+    """Round cut points to the digits that their labels show, or to more if values would change their bin otherwise.
+
+    One value in a thousand may, so that large tables have short labels; a value that many rows share does not.
+    So a label says exactly what is in the bin, and a number can be put into it later by the label alone.
+    """
+    ordered = np.sort(values)
+    for digits in range(4, _EXACT_DIGITS + 1):
+        rounded = tuple(float(_format(cut, digits)) for cut in cuts)
+        moved = np.abs(np.searchsorted(ordered, rounded) - np.searchsorted(ordered, cuts))
+        if (moved <= len(ordered) // 1000).all() and len(set(rounded)) == len(cuts):
+            return rounded
+    return cuts
+
+
 def _bin_labels(cuts: Sequence[float]) -> list[str]:
-    """Name the bins, with 4 significant digits or as many as it takes to tell the cuts apart."""
-    texts = [repr(cut) for cut in cuts]
-    for digits in range(4, 17):
-        rounded = [_format(cut, digits) for cut in cuts]
-        if len(set(rounded)) == len(cuts):
-            texts = rounded
-            break
+    """Name the bins by the cuts, with 4 significant digits or as many as it takes to write them exactly.
+
+    Cuts with very many digits, which :func:`discretize` does not make, are rounded as far as they can be told apart.
+    """
+    exact = ([_format(cut, digits) for cut in cuts] for digits in range(4, _EXACT_DIGITS + 1))
+    apart = ([_format(cut, digits) for cut in cuts] for digits in range(4, 17))
+    texts = next(
+        (texts for texts in exact if [float(text) for text in texts] == list(cuts)),
+        next((texts for texts in apart if len(set(texts)) == len(cuts)), [repr(cut) for cut in cuts]),
+    )
     inner = [f"[{low}, {high})" for low, high in itertools.pairwise(texts)]
     return [f"<{texts[0]}", *inner, f">={texts[-1]}"]
 

@@ -9,9 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cslearn._wording import keyword, option
+from cslearn.data._batches import only_in_batches
 from cslearn.data._encoding import MISSING_STATE
 from cslearn.data._labels import StateIndex, listing
 from cslearn.data._sources import open_source
+from cslearn.data.batching import iter_sources
 from cslearn.data.reading import DEFAULT_NA_VALUES
 from cslearn.data.table import Table
 from cslearn.errors import DataWarning, InputError
@@ -62,6 +65,11 @@ def incomplete_codes(
            [-1, -1]], dtype=int32)
     """
     names = list(states)
+    if only_in_batches(source):
+        wanted = [name for name in names if name not in leave_out]
+        parts = iter_sources(source, wanted, states, na_values, sep)
+        codes_of_parts = [incomplete_codes(part, states, leave_out=leave_out, na_values=na_values) for part in parts]
+        return np.concatenate([np.empty((0, len(names)), dtype=np.int32), *codes_of_parts])
     named = _array_names(source, names, leave_out)
     data = open_source(source, array_names=named, sep=sep, na_values=na_values, states=states)
     present = [name for name in names if name in data.names and name not in leave_out]
@@ -163,7 +171,8 @@ def refuse_missing_label(name: str, labels: Collection[Any]) -> None:
     if MISSING_STATE in labels:
         raise InputError(
             f"Column {name!r} has a state that is called {MISSING_STATE!r}, as cells that are not known are with"
-            ' missing="em". Give the state another name, or mark its cells as missing (na_values= for a text file).'
+            f" {option('missing', 'em')}. Give the state another name, or mark its cells as missing"
+            f" ({keyword('na_values')} for a text file)."
         )
 
 

@@ -10,19 +10,44 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cslearn._parameters import Row, Rule, check, kind, whole
+from cslearn._parameters import Table as Table_
+from cslearn._wording import keyword, offers, option, wording
+from cslearn.data._batches import only_in_batches
 from cslearn.data._columns import Source
-from cslearn.data._encoding import complete_rows, encode, encode_given, given_states, refuse_missing
+from cslearn.data._encoding import (
+    complete_rows,
+    encode,
+    encode_given,
+    given_states,
+    missing_counts,
+    refuse_missing,
+)
 from cslearn.data._labels import State, listing, state_key
 from cslearn.data._markers import DEFAULT_NA_VALUES, warn_of_markers
 from cslearn.data._sources import open_source
 from cslearn.data._weights import check_weights, weights_of_column
 from cslearn.data.benchpress import read_benchpress
+from cslearn.data.packed import PackedTable
 from cslearn.data.table import Table
 from cslearn.errors import DataWarning, InputError
 
-__all__ = ["DEFAULT_NA_VALUES", "as_table"]
+__all__ = ["DEFAULT_NA_VALUES", "as_table", "check_known", "choose", "refuse", "wanted_names", "warn_constant"]
 
 _SHOWN = 10  # problems in a message
+
+
+_NAMES = Rule("a sequence of names", lambda x: isinstance(x, Iterable) and not isinstance(x, bytes | Mapping), False)
+ALLOWED: Table_ = {
+    "variables": Row(_NAMES, None),
+    "leave_out": Row(_NAMES),
+    "states": Row(kind("a mapping from names to sequences of labels", Mapping), None),
+    "missing": Row("error", "drop", "state"),
+    "na_values": Row(
+        Rule("a sequence of texts", lambda x: isinstance(x, Iterable) and not isinstance(x, bytes), False)
+    ),
+    "max_states": Row(whole(1)),
+}
 
 
 def as_table(
@@ -48,8 +73,9 @@ def as_table(
     source : DataFrame, array, list, dict, Table, str or path
         A pandas or polars DataFrame; a pyarrow Table; a NumPy array, either structured or of two dimensions,
         whose columns are called X1, X2, ... unless ``variables`` names them; a list of dicts, in which an
-        absent key is a missing cell; a dict of columns; or the path of a .csv, .tsv, .tab (also with .gz) or
-        .parquet file. A Table is returned as it is unless an option changes it.
+        absent key is a missing cell; a dict of columns; or the path of a .csv, .tsv, .tab (also with .gz or .zst),
+        .parquet or .cspack file. A Table is returned as it is unless an option changes it. A PackedTable is unpacked.
+        Whatever else :func:`cslearn.pack` reads, such as the parts of a table in many files, is gathered in memory.
     variables : sequence of str, optional
         Which columns to use, in this order. For an array without names: the names of all its columns.
     leave_out : collection of str
@@ -111,41 +137,57 @@ def as_table(
     >>> table.codes.tolist()
     [[0, 1], [1, 0], [0, 1]]
     """
-    if missing not in ("error", "drop", "state"):
-        raise InputError(f'missing must be "error", "drop" or "state", not {missing!r}.')
-    if isinstance(max_states, bool) or not isinstance(max_states, int) or max_states < 1:
-        raise InputError(f"max_states must be a positive integer, not {max_states!r}.")
-    wanted = _wanted(variables)
+    values = {"variables": variables, "leave_out": leave_out, "states": states, "missing": missing}
+    check(ALLOWED, {**values, "na_values": na_values, "max_states": max_states})
+    wanted = wanted_names(variables)
     given = given_states(states)
     if table_format is not None:
         source = _read_format(source, table_format)
+    if only_in_batches(source):
+        from cslearn.data.packing import pack
+
+        packed = pack(
+            source,
+            variables=variables,
+            leave_out=leave_out,
+            states=states,
+            sample_weight=sample_weight,
+            missing=missing,
+            na_values=na_values,
+            sep=sep,
+            max_states=max_states,
+            collapse=False,
+        )
+        return Table(packed.codes(), packed.variables, packed.states, packed.weights)
     tokens = [na_values] if isinstance(na_values, str) else na_values
     data = open_source(source, array_names=wanted, sep=sep, na_values=tokens, states=given)
     weight_name = sample_weight if isinstance(sample_weight, str) else None
-    names = _choose(data, wanted, weight_name, [leave_out] if isinstance(leave_out, str) else leave_out)
+    names = choose(data.names, wanted, weight_name, [leave_out] if isinstance(leave_out, str) else leave_out)
     if wanted is None:
-        _check_known(given, names, "states=")
+        check_known(given, names, "states= names")
     if isinstance(source, Table) and sample_weight is None and _unchanged(source, names, given):
         return source
     if data.n == 0 and not all(name in given for name in names):
-        raise InputError("The data have no rows. Give at least one, or the states of all variables by states=.")
+        refuse_empty()
 
     columns = [data.column(data.names.index(name)) for name in names]
     weights = _read_weights(data, sample_weight)
-    rows = np.arange(data.n)
+    rows = data.start + np.arange(data.n)
+    is_part = isinstance(source, Source)
     problems: list[str] = []
     if missing == "error":
         try:
-            refuse_missing(columns, data.n, text=data.text)
+            refuse_missing(missing_counts(columns), columns, data.n, text=data.text)
         except InputError as error:
             problems.append(str(error))
     else:
         warn_of_markers(columns)
     if missing == "drop":
-        rows = complete_rows(columns, data.n)
-        columns = [column.take(rows) for column in columns]
-        weights = None if weights is None else weights[rows]
-    if weights is not None and len(weights) and not weights.any():
+        complete = complete_rows(columns, data.n, some=not is_part)
+        rows = rows[complete]
+        columns = [column.take(complete) for column in columns]
+        weights = None if weights is None else weights[complete]
+    if weights is not None and len(weights) and not is_part and not weights.any():
         raise InputError("The weights of all rows are zero. At least one must be positive.")
 
     codes = np.empty((len(rows), len(names)), dtype=np.uint16, order="F")
@@ -168,14 +210,14 @@ def as_table(
         if not problems:
             codes[:, j] = encoded
             labels.append(states_of_column)
-    _refuse(problems)
+    refuse(problems)
     table = Table(codes, names, labels, weights)
-    if not isinstance(source, Table):
-        _warn_constant([name for name in table.constant if name not in given])
+    if not isinstance(source, Table | PackedTable | Source):
+        warn_constant([name for name in table.constant if name not in given])
     return table
 
 
-def _refuse(problems: Sequence[str]) -> None:
+def refuse(problems: Sequence[str]) -> None:
     """Raise an error that names everything that is wrong, if anything is."""
     if len(problems) == 1:
         raise InputError(problems[0])
@@ -185,7 +227,8 @@ def _refuse(problems: Sequence[str]) -> None:
         raise InputError(f"The data cannot be used as they are, for {len(problems)} reasons:{shown}{more}")
 
 
-def _wanted(variables: Sequence[str] | None) -> list[str] | None:
+def wanted_names(variables: Sequence[str] | None) -> list[str] | None:
+    """Read the option ``variables=``."""
     if variables is None:
         return None
     if isinstance(variables, str):
@@ -198,33 +241,42 @@ def _wanted(variables: Sequence[str] | None) -> list[str] | None:
 
 def _read_format(source: Any, table_format: str) -> Table:
     if table_format != "benchpress":
-        raise InputError(f'table_format must be None or "benchpress", not {table_format!r}.')
+        allowed = wording('None or "benchpress"', '"benchpress"')
+        raise InputError(f"{option('table_format')} must be {allowed}, not {table_format!r}.", parameter="table_format")
     if not isinstance(source, str | os.PathLike):
         raise InputError('table_format="benchpress" is for files: give the path of one.')
     return read_benchpress(source)
 
 
-def _choose(data: Source, wanted: list[str] | None, weight_name: str | None, leave_out: Collection[str]) -> list[str]:
-    _check_known(leave_out, data.names, "leave_out=")
+def choose(
+    columns: Sequence[str], wanted: list[str] | None, weight_name: str | None, leave_out: Collection[str]
+) -> list[str]:
+    """Give the columns that are variables."""
+    check_known(leave_out, columns, f"{keyword('leave_out')} names")
     if weight_name is not None:
-        _check_known([weight_name], data.names, "sample_weight=")
+        check_known([weight_name], columns, f"{keyword('sample_weight')} names")
     if wanted is not None:
-        _check_known(wanted, data.names, "variables=")
+        check_known(wanted, columns, wording("variables= names", "The model has"))
         repeated = sorted({repr(name) for name in wanted if wanted.count(name) > 1})
         if repeated:
             raise InputError(f"variables= names {', '.join(repeated)} more than once.")
-    names = [name for name in wanted or data.names if name != weight_name and name not in leave_out]
+    names = [name for name in wanted or columns if name != weight_name and name not in leave_out]
     if not names:
         raise InputError("There is no column left beside the weights and those left out. At least one is needed.")
     return names
 
 
-def _check_known(asked: Iterable[str], names: Sequence[str], option: str) -> None:
+def refuse_empty() -> None:
+    """Raise an error that says that there are no rows."""
+    other = ", or the states of all variables by states=" if offers("states") else ""
+    raise InputError(f"The data have no rows. Give at least one{other}.")
+
+
+def check_known(asked: Iterable[str], names: Sequence[str], who: str) -> None:
+    """Raise an error if an option names a column that is not there."""
     unknown = [name for name in asked if name not in names]
     if unknown:
-        raise InputError(
-            f"{option} names {listing(unknown)}, which the data do not have. The columns are {listing(names)}."
-        )
+        raise InputError(f"{who} {listing(unknown)}, which the data do not have. The columns are {listing(names)}.")
 
 
 def _unchanged(table: Table, names: list[str], given: Mapping[str, tuple[State, ...]]) -> bool:
@@ -239,11 +291,12 @@ def _read_weights(data: Source, sample_weight: ArrayLike | str | None) -> NDArra
     if sample_weight is None:
         return data.weights
     if isinstance(sample_weight, str):
-        return weights_of_column(data.column(data.names.index(sample_weight)))
+        return weights_of_column(data.column(data.names.index(sample_weight)), data.start)
     return check_weights(sample_weight, data.n)
 
 
-def _warn_constant(names: list[str]) -> None:
+def warn_constant(names: list[str]) -> None:
+    """Tell of variables with a single state."""
     if names:
         one = len(names) == 1
         warnings.warn(

@@ -18,9 +18,10 @@ from cslearn.errors import InputError
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Table"]
+__all__ = ["Table", "check_names", "check_states", "rare_states"]
 
 _MAX_CARDINALITY = 2**16
+ROWS_PER_STATE = 20  # fewer hardly tell what a state goes with
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -63,8 +64,8 @@ class Table:
         states: Iterable[Iterable[object]],
         weights: ArrayLike | None = None,
     ) -> None:
-        names = _check_names(variables)
-        labels = _check_states(states, names)
+        names = check_names(variables)
+        labels = check_states(states, names)
         array = _check_codes(codes, names, labels)
         object.__setattr__(self, "codes", array)
         object.__setattr__(self, "variables", names)
@@ -230,7 +231,20 @@ class Table:
         return Table, (self.codes, self.variables, self.states, self.weights)
 
 
-def _check_names(variables: Iterable[str]) -> tuple[str, ...]:
+def rare_states(table: Table) -> dict[str, int]:
+    """Return the variables with more than two states that have fewer than 20 rows each on average.
+
+    Examples
+    --------
+    >>> from cslearn.data import Table, rare_states
+    >>> rare_states(Table([[0, 0], [1, 1], [0, 2]], ["a", "b"], [range(2), range(3)]))
+    {'b': 3}
+    """
+    cards = zip(table.variables, table.cards, strict=True)
+    return {name: card for name, card in cards if card > 2 and table.total_weight < ROWS_PER_STATE * card}
+
+
+def check_names(variables: Iterable[str]) -> tuple[str, ...]:
     if isinstance(variables, str):
         raise InputError(f"variables must be a sequence of names, not the single string {variables!r}.")
     names = tuple(variables)
@@ -239,13 +253,23 @@ def _check_names(variables: Iterable[str]) -> tuple[str, ...]:
     for name in names:
         if not isinstance(name, str) or not name.strip():
             raise InputError(f"The name of a variable must be a string that is not empty, not {name!r}.")
+        _check_text(name, f"The name {name!r} of a variable")
     if len(set(names)) < len(names):
         repeated = sorted({name for name in names if names.count(name) > 1})
         raise InputError(f"Names of variables must differ; repeated: {listing(repeated)}. Rename them.")
     return names
 
 
-def _check_states(states: Iterable[Iterable[object]], names: tuple[str, ...]) -> tuple[tuple[State, ...], ...]:
+def _check_text(text: str, what: str) -> None:
+    """Refuse half a character (a lone surrogate), which no file can hold."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        reason = "is no valid text: it has half a character. Was it read with the right encoding?"
+        raise InputError(f"{what} {reason}") from None
+
+
+def check_states(states: Iterable[Iterable[object]], names: tuple[str, ...]) -> tuple[tuple[State, ...], ...]:
     labels = tuple(tuple(to_label(label) for label in of_one) for of_one in states)
     if len(labels) != len(names):
         raise InputError(f"There are {len(names)} variables but states for {len(labels)}.")
@@ -261,6 +285,8 @@ def _check_states(states: Iterable[Iterable[object]], names: tuple[str, ...]) ->
         for label in of_one:
             if isinstance(label, float) and not math.isfinite(label):
                 raise InputError(f"Variable {name!r} has the state {label}, which is not a finite number.")
+            if isinstance(label, str):
+                _check_text(label, f"Variable {name!r} has the state {label!r}, which")
             if label in seen:
                 raise InputError(
                     f"Variable {name!r} has the state {label!r} twice (True equals 1 and 1.0 equals 1). "

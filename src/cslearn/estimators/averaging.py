@@ -26,12 +26,15 @@ from numpy.typing import NDArray
 from cslearn.counts import stage_counts, stage_of_rows
 from cslearn.cstree import CStree
 from cslearn.cstree.parameters import estimate
+from cslearn.grown import GrownLevel, GrownScores
 from cslearn.scores import Scores
 
 __all__ = ["SMALLEST", "averaged_parameters"]
 
 # Contexts that are less probably stages are left out.
 SMALLEST = 1e-3
+# A stage without rows is taken to hold so many rows of the data, with the states of its context in place of theirs.
+BORROWED = 200
 
 Floats = NDArray[np.float64]
 
@@ -77,6 +80,8 @@ def _averaged(tree: CStree, target: str, before: tuple[str, ...], scores: Scores
     codes, d, cards = table.codes, table.cards[i], np.array(table.cards)
     columns = scores.candidates[i]
     level = np.flatnonzero(np.isin(columns, [scores.index[v] for v in before]))
+    if isinstance(scores, GrownScores):
+        return _averaged_grown(tree, target, scores, scores.level_weights(i, level))
     weights = scores.level_weights(i, level)
 
     contexts = [
@@ -106,6 +111,29 @@ def _averaged(tree: CStree, target: str, before: tuple[str, ...], scores: Scores
     a_stages = np.array([scores.ess / prod(cards[v] for v, _ in pairs) for pairs in contexts])
     alone = estimate(stage_counts(table, i, contexts), a_stages, "mean")
     return np.where(mass[:, None] > 0, total / np.where(mass > 0, mass, 1.0)[:, None], alone)
+
+
+def _averaged_grown(tree: CStree, target: str, scores: Scores, weights: GrownLevel) -> Floats:
+    """Average over the prunings of a grown tree, in O(n) for a context; a stage without rows borrows some."""
+    i = scores.index[target]
+    table = scores.counted(i)
+    contexts = [
+        [(scores.index[v], table.states[scores.index[v]].index(x)) for v, x in context.items()]
+        for context in tree.stagings[target]
+    ]
+    stage = stage_of_rows(table.codes, contexts)
+    share = np.ones(table.n) if table.weights is None else table.weights
+    predicted = weights.predictive(table.codes) * share[:, None]
+    total = np.zeros((len(contexts), table.cards[i]))
+    for state in range(table.cards[i]):
+        total[:, state] = np.bincount(stage, weights=predicted[:, state], minlength=len(contexts))
+    empty = np.flatnonzero(total.sum(axis=1) == 0)
+    for at in empty:
+        rows = table.codes[np.linspace(0, table.n - 1, min(table.n, BORROWED)).astype(int)]
+        for column, state in contexts[at]:
+            rows[:, column] = state
+        total[at] = weights.predictive(rows).sum(axis=0)
+    return total / total.sum(axis=1, keepdims=True)
 
 
 def _agreement(contexts: list[list[tuple[int, int]]], columns: NDArray[np.intp], cards: NDArray[np.intp]) -> Floats:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping
 from math import inf
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
+from cslearn._parameters import Row, Table, check, kind, whole
 from cslearn.cstree import CStree
 from cslearn.data import as_frame, incomplete_codes
 from cslearn.errors import InputError
@@ -22,15 +22,13 @@ from cslearn.inference.prediction import target_probabilities
 __all__ = ["CStreeClassifier"]
 
 
-OWN = {"class_weight": None, "averaged": False}
-
-
-def _signature() -> inspect.Signature:
-    """Return the parameters of the learner, and those of the classifier alone."""
-    own = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=value) for name, value in OWN.items()]
-    learner = inspect.signature(CStreeLearner.__init__)
-    same = [p.replace(default="class") if p.name == "beta" else p for p in learner.parameters.values()]
-    return learner.replace(parameters=[*same, *own])
+# What the parameters of the classifier may be.
+CLASSIFIER: Table = {
+    "learner": Row(kind("a CStreeLearner", CStreeLearner), None),
+    "class_beta": Row(whole(2), "auto", None, what="the context bound of the class"),
+    "class_weight": Row(kind("a mapping of classes to weights", Mapping), "balanced", None),
+    "averaged": Row(kind("True or False", bool, np.bool_)),
+}
 
 
 class CStreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -41,9 +39,11 @@ class CStreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
 
     Parameters
     ----------
-    beta : int, "auto", mapping or "class"
-        The context bound, as for :class:`~cslearn.CStreeLearner`. With ``"class"``, the default, it is two for the
-        features, and for the class it is raised above two, up to four, if its data ask for it.
+    learner : CStreeLearner, optional
+        How the joint model is learned; by default ``CStreeLearner()``.
+    class_beta : int, "auto" or None
+        The context bound of the class, where that of the learner is two for all variables. With ``"auto"`` it is
+        raised above two, up to four, if the data of the class ask for it; None leaves it to the learner.
     class_weight : mapping of class to float, or "balanced", optional
         Positive weights that the probabilities of the classes are multiplied with, as if the rows of a class counted so
         many times; 1 for classes that a mapping leaves out. ``balanced`` makes all classes equally probable before
@@ -51,9 +51,6 @@ class CStreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
     averaged : bool
         Predict by the average over the posterior, orders and stagings included, instead of the learned model; see
         :meth:`cslearn.posterior.CStreePosterior.predict_proba`. Slower.
-    **parameters
-        All others are those of :class:`~cslearn.CStreeLearner`, such as ``candidates``, ``n_iter``,
-        ``missing`` and ``random_state``.
 
     Attributes
     ----------
@@ -73,31 +70,30 @@ class CStreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
 
     Examples
     --------
-    >>> from cslearn import CStreeClassifier
+    >>> from cslearn import Chains, CStreeClassifier, CStreeLearner
     >>> from cslearn.datasets import chickenpox_model
     >>> data = chickenpox_model().sample(2000, random_state=0)
     >>> X, y = data.drop(columns="carrier"), data["carrier"]
-    >>> classifier = CStreeClassifier(n_iter=500, random_state=0).fit(X[:1000], y[:1000])
+    >>> learner = CStreeLearner(search=Chains(n_iter=500), random_state=0)
+    >>> classifier = CStreeClassifier(learner).fit(X[:1000], y[:1000])
     >>> classifier.predict([{"exposed": "yes", "diagnosis": "no"}, {"exposed": "no"}])
     array(['yes', 'no'], dtype=object)
     >>> round(classifier.score(X[1000:], y[1000:]), 2)
     0.91
     """
 
-    class_weight: Mapping[Any, float] | Literal["balanced"] | None
-    averaged: bool
-    beta: int | str | Mapping[str, Any]
-    missing: str
-
-    def __init__(self, **parameters: Any) -> None:
-        bound = _signature().bind(self, **parameters)
-        bound.apply_defaults()
-        for name, value in bound.arguments.items():
-            if name != "self":
-                setattr(self, name, value)
-
-    # What scikit-learn reads to know the parameters.
-    __init__.__signature__ = _signature()  # type: ignore[attr-defined]
+    def __init__(
+        self,
+        learner: CStreeLearner | None = None,
+        *,
+        class_beta: int | Literal["auto"] | None = "auto",
+        class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
+        averaged: bool = False,
+    ) -> None:
+        self.learner = learner
+        self.class_beta = class_beta
+        self.class_weight = class_weight
+        self.averaged = averaged
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> CStreeClassifier:
         """Learn the joint model.
@@ -117,6 +113,7 @@ class CStreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
         """
         import pandas as pd
 
+        check(CLASSIFIER, self.get_params(deep=False))
         if y is None:
             raise InputError("requires y to be passed, but the target y is None")
         name = getattr(y, "name", None)
@@ -135,12 +132,10 @@ class CStreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
         self.target_ = _free_name(str(name) if name is not None else "class", list(frame.columns))
         features = list(frame.columns)
         frame[self.target_] = pd.Categorical.from_codes(codes, categories=pd.Index(self.classes_))
-        parameters = {name: value for name, value in self.get_params(deep=False).items() if name not in OWN}
-        if isinstance(self.beta, str) and self.beta == "class":
-            parameters["beta"] = {self.target_: "auto"}
-        complete = frame.notna().all(axis=1).to_numpy() | (self.missing != "drop")
+        learner = self._joint_learner()
+        complete = frame.notna().all(axis=1).to_numpy() | (learner.missing != "drop")
         self.class_weight_ = self._weights_of_classes(codes[complete], _at(sample_weight, complete))
-        self.learner_ = CStreeLearner(**parameters).fit(frame, sample_weight=sample_weight)
+        self.learner_ = learner.fit(frame, sample_weight=sample_weight)
         self.n_features_in_ = len(features)
         if has_names(X):
             self.feature_names_in_ = np.array(features, dtype=object)
@@ -148,14 +143,19 @@ class CStreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
             del self.feature_names_in_
         return self
 
+    def _joint_learner(self) -> CStreeLearner:
+        """Return a learner of the joint model that is not fitted yet."""
+        learner = CStreeLearner() if self.learner is None else clone(self.learner)
+        if self.class_beta is not None and isinstance(learner.beta, int | np.integer) and learner.beta == 2:
+            learner.beta = {self.target_: self.class_beta}
+        return learner
+
     def _weights_of_classes(self, codes: NDArray[np.intp], row_weights: Any) -> NDArray[np.float64]:
         """Return what the probability of each class is multiplied with; `codes` are those of the rows learned from."""
         weights = np.ones(len(self.classes_))
         if self.class_weight is None:
             return weights
         if isinstance(self.class_weight, str):
-            if self.class_weight != "balanced":
-                raise InputError(f"class_weight is a mapping, 'balanced' or None, not {self.class_weight!r}")
             totals = np.bincount(codes, row_weights, minlength=len(weights))
             if not (totals > 0).all():
                 absent = self.classes_[int(np.argmin(totals))]
@@ -215,7 +215,7 @@ class CStreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
         tags = super().__sklearn_tags__()
         tags.input_tags.categorical = True
         tags.input_tags.string = True
-        tags.input_tags.allow_nan = self.missing != "error"
+        tags.input_tags.allow_nan = self.learner is not None and self.learner.missing != "error"
         return tags
 
 

@@ -10,11 +10,15 @@ from typing import Any, Literal
 
 import numpy as np
 
+from cslearn._parameters import check
 from cslearn.candidates import CandidateSets, Knowledge, candidate_sets
 from cslearn.candidates.sets import DEFAULT_MEMORY, memory_of_tables
 from cslearn.data import Table
-from cslearn.estimators.search import greedy_search
-from cslearn.estimators.searching import affordable, exact_memory
+from cslearn.estimators.greedy_search import greedy_search
+from cslearn.estimators.growing import GROWN_CHAINS, default_moves, first_scores, grown_prior
+from cslearn.estimators.order_search import affordable, exact_memory
+from cslearn.estimators.settings import LEARNER, Chains, chains_of, selection_of
+from cslearn.grown import DEEPEST, GrownEngine, greedy_order
 from cslearn.orders import (
     FIRST_ESS,
     ExactOrders,
@@ -26,6 +30,7 @@ from cslearn.orders import (
 )
 from cslearn.orders.lookup import are_looked_up
 from cslearn.orders.posterior import PAIRS_AT_ONCE
+from cslearn.priors import ADAPTIVE, TreePrior
 from cslearn.scores import Scores
 
 __all__ = ["Cost", "estimate_cost", "exact_seconds"]
@@ -34,13 +39,17 @@ __all__ = ["Cost", "estimate_cost", "exact_seconds"]
 TRIAL_VARIABLES = 12
 EXACT_VARIABLES = 15
 TRIAL_MOVES = 1000
+GROWN_TRIAL_MOVES = 20
+# The contexts that a search visits are about so many times those that the trial has visited.
+GROWTH_OF_MEMORY = 4
 # Exact searches of a fit in which the data choose prior or sample size: one for the choice, one with what was chosen.
 EXACT_SEARCHES = 2
 # Chains are judged by pairs of variables, of which each takes so many bytes for each of the orders kept of a chain.
 JUDGING = 120
 MOST_KEPT, MOST_KEPT_OF_LOOKED_UP = 2000, 5000
-# Counts, tables of log-gammas, the model: small beside the rest where memory matters.
-SMALL = 1 << 20
+# Counts, tables of log-gammas, the model and the evidence for its relations: small beside the rest where memory
+# matters.
+SMALL = 5 << 20
 
 
 @dataclass(frozen=True)
@@ -116,12 +125,8 @@ def estimate_cost(
     *,
     beta: int | Literal["auto"] = 2,
     candidates: Any = "auto",
-    alpha: int | None = None,
     max_memory: float = DEFAULT_MEMORY,
-    search: str = "auto",
-    n_iter: int | Literal["auto"] | None = "auto",
-    max_iter: int | None = None,
-    n_chains: int = 4,
+    search: Literal["auto", "exact", "mcmc"] | Chains = "auto",
     knowledge: Knowledge | Mapping[str, Any] | None = None,
 ) -> Cost:
     """Estimate what a fit will take on this machine.
@@ -129,8 +134,8 @@ def estimate_cost(
     A fit of a few of the variables is timed, and scaled by the number of pairs of candidates (scoring contexts) and by
     the number of candidates that a move looks at (sampling orders). Candidates of ``"pc"``, ``"grasp"`` and a screen
     are really selected, as there is no other way to know how many there will be. The memory is that of all arrays, as
-    `max_memory` counts them and those that judge the chains besides; Python itself and its packages come on top. Beyond
-    two context variables only the first pass, with two, is estimated, and the estimate says so.
+    `max_memory` counts them and those that judge the chains besides; Python itself and its packages come on top. With
+    deep contexts the first order is really found, and some moves from it are timed.
 
     Examples
     --------
@@ -140,20 +145,24 @@ def estimate_cost(
     >>> cost.exact, cost.seconds < 60
     (True, True)
     """
-    known = Knowledge.coerce(knowledge)
+    given = {"beta": beta, "candidates": candidates, "max_memory": max_memory, "search": search, "knowledge": knowledge}
+    check({name: LEARNER[name] for name in given}, given)
+    known, options = Knowledge.coerce(knowledge), chains_of(search)
+    n_iter, max_iter, n_chains = options.n_iter, options.max_iter, options.n_chains
     # Beyond two context variables there is a first pass with two; what comes after it is not estimated.
     bound = 2 if beta == "auto" else min(beta, 2)
+    if (prior := grown_prior(beta, ADAPTIVE, table.cards)) is not None:
+        return _grown_cost(table, DEEPEST if beta == "auto" else int(beta), prior, known, search, max_memory)
     sets = candidate_sets(
         table,
-        candidates,
+        **selection_of(candidates).arguments(),
         knowledge=known,
-        alpha=alpha,
         ess=FIRST_ESS,
         max_memory=max_memory,
         search=greedy_search(table, knowledge=known, beta=bound, ess=FIRST_ESS),
     )
     of_all = Scores(table, beta=bound, candidates=sets.sets)
-    exact = search == "exact" or (search == "auto" and n_iter == "auto" and affordable(of_all))
+    exact = search == "exact" or (search == "auto" and affordable(of_all))
     up_to = n_iter == "auto"
     if n_iter == "auto":
         n_iter = max(default_n_iter(table.p), max_iter or default_max_iter(table.p))
@@ -187,6 +196,38 @@ def estimate_cost(
         up_to,
         exact_seconds(of_all) if exact else None,
         beta == "auto" or beta > 2,
+    )
+
+
+def _grown_cost(
+    table: Table, beta: int, prior: TreePrior, knowledge: Knowledge, search: Any, max_memory: float
+) -> Cost:
+    """Estimate a fit with deep contexts: the first order is really found, and some moves from it are timed."""
+    options, sets = chains_of(search), candidate_sets(table, "all", knowledge=knowledge)
+    before = knowledge.precedence(table.variables)
+    common: dict[str, Any] = {"beta": beta, "ess": "auto", "prior": prior, "max_memory": max_memory, "n_jobs": None}
+    small = table.take(np.arange(min(table.n, 50)))
+    options_of_trial: dict[str, Any] = {"n_chains": 1, "burn_in": 0, "greedy_start": False, "random_state": 0}
+    # The first run compiles the kernels, the second is timed. Early moves fill contexts that later ones find there.
+    for rows, moves in ((small, 1), (table, GROWN_TRIAL_MOVES)):
+        begin = perf_counter()
+        scores = first_scores(rows, candidates=sets.sets, interventions=None, **common)
+        order = greedy_order(scores.contexts, before)
+        start_seconds = perf_counter() - begin
+        engine = GrownEngine(scores.contexts, before)
+        sample_chains(engine, n_iter=4 * moves, starts=[order], **options_of_trial)
+        begin = perf_counter()
+        sample_chains(engine, n_iter=moves, starts=[order], **options_of_trial)
+        seconds = (perf_counter() - begin) / moves
+    n_iter, n_chains = options.n_iter, GROWN_CHAINS if search == "auto" else options.n_chains
+    if not isinstance(n_iter, int):
+        n_iter = options.max_iter or default_moves(scores, order)
+    exact = search == "exact" or (search == "auto" and affordable(scores))
+    levels = sum(1 << len(own) for own in scores.candidates)
+    of_exact = levels * seconds / (2 * table.p) if exact else None
+    memory = min(max_memory, GROWTH_OF_MEMORY * scores.contexts.store.memory) + table.codes.nbytes + SMALL
+    return Cost(
+        table.n, max(table.cards), sets, n_iter, n_chains, 3 * start_seconds, seconds, memory, False, of_exact, False
     )
 
 

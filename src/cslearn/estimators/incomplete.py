@@ -74,16 +74,16 @@ def fit_incomplete(learner: CStreeLearner, X: Any, sample_weight: Any) -> None:
     inner = clone(learner).set_params(missing="error", states=None)
     method: Method = "mean" if learner.parameters == "averaged" else learner.parameters
     if (codes >= 0).all():
-        inner.fit_silently(filled)
+        inner._learn(filled)
         learner.__dict__.update({k: v for k, v in vars(inner).items() if k.endswith("_")})
         learner.em_ = em(inner.cstree_, codes, method, ess=inner.ess_, weights=weights)
         learner.cstree_ = _recorded(inner.cstree_, inner.cstree_.learning)
         return
-    inner.fit_silently(_first(filled, codes, rng))
+    inner._learn(_first(filled, codes, rng))
     seconds = dict(inner.timings_)
     for _ in range(0 if inner.interrupted_ else ROUNDS):
         before = inner.cstree_
-        inner.fit_silently(_completed(before, filled, codes, weights, rng))
+        inner._learn(_completed(before, filled, codes, weights, rng))
         seconds = {phase: spent + inner.timings_.get(phase, 0.0) for phase, spent in seconds.items()}
         same = (inner.cstree_.order, inner.cstree_.stagings) == (before.order, before.stagings)
         if same or inner.interrupted_:

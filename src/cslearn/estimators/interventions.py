@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cslearn._wording import option
 from cslearn.data import Table, as_frame
 from cslearn.errors import InputError
 
@@ -43,7 +44,9 @@ def read_interventions(
     if isinstance(interventions, str):
         if interventions not in frame.columns:
             raise InputError(
-                f"interventions={interventions!r}: the data have no such column, but {', '.join(frame.columns)}"
+                f"{option('interventions', interventions)}: the data have no such column, but"
+                f" {', '.join(frame.columns)}",
+                parameter="interventions",
             )
         interventions = frame.pop(interventions)
     names = [name for name in frame.columns if not (isinstance(sample_weight, str) and name == sample_weight)]
@@ -51,7 +54,9 @@ def read_interventions(
     if missing == "drop":
         complete = frame[names].notna().all(axis=1).to_numpy()
         if not isinstance(sample_weight, str) and sample_weight is not None and not complete.all():
-            raise InputError('missing="drop" with interventions takes weights from a column: give its name')
+            raise InputError(
+                f"{option('missing', 'drop')} with interventions takes weights from a column: give its name"
+            )
         frame, mask = frame[complete], mask[complete]
     return frame, mask
 

@@ -7,64 +7,51 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
-from functools import partial
 from importlib.metadata import version
 from time import perf_counter
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from cslearn.candidates import CandidateSets, Knowledge, candidate_sets
+from cslearn._numerics import RandomState, as_generator
+from cslearn._parameters import check, with_nested
+from cslearn._wording import offers, option, spoken_value
+from cslearn.candidates import CandidateSets, Knowledge
 from cslearn.candidates.sets import DEFAULT_MEMORY
 from cslearn.cstree import CStree
-from cslearn.data import Table, as_table
+from cslearn.data import Table
 from cslearn.errors import ConvergenceWarning, DataWarning, InputError
 from cslearn.estimators.averaging import averaged_parameters
-from cslearn.estimators.deep import deeper_scores, used_candidates
+from cslearn.estimators.context_bounds import used_candidates
 from cslearn.estimators.evidence import relation_table
-from cslearn.estimators.identity import search_settings
+from cslearn.estimators.growing import as_grown
 from cslearn.estimators.incomplete import fit_incomplete
-from cslearn.estimators.interventions import read_interventions
-from cslearn.estimators.search import greedy_search
-from cslearn.estimators.searching import (
-    affordable,
-    chain_problem,
-    check_exact,
-    default_temperatures,
-    exact_memory,
-    is_feasible,
-    looked_up_moves,
-    search_by_chains,
-    search_exactly,
-    with_adapted_prior,
+from cslearn.estimators.order_search import is_feasible
+from cslearn.estimators.phases import (
+    Data,
+    choose_prior,
+    first_pass,
+    larger_bounds,
+    raise_bounds,
+    read_data,
+    search_orders,
+    select_candidates,
 )
-from cslearn.orders import (
-    FIRST_ESS,
-    Chain,
-    Checkpoint,
-    ExactOrders,
-    Progress,
-    SubsetScores,
-    adapted_ess,
-    sample_chains,
-)
-from cslearn.orders.lookup import are_looked_up
+from cslearn.estimators.settings import LEARNER, PC, All, Chains, Given, chains_of, selection_of
+from cslearn.graphs.evidence import evidence_record
+from cslearn.orders import Progress
 from cslearn.orders.summary import summarise
-from cslearn.posterior import CStreePosterior
-from cslearn.priors import ADAPTIVE, Prior, TreePrior, check_stagings
-from cslearn.scores import Scores, check_ess
-from cslearn.stagings.counting import check_beta
+from cslearn.posterior import CStreePosterior, edge_record
+from cslearn.priors import ADAPTIVE, Prior
+from cslearn.scores import Scores
+
+if TYPE_CHECKING:
+    from cslearn.ensemble import CStreeEnsemble
 
 __all__ = ["CStreeLearner"]
-
-PARAMETERS = ("averaged", "mean", "map", "mle")
-ESTIMATES = ("auto", "best", "central")
-SEARCHES = ("auto", "exact", "mcmc")
-# Up to so many variables the prior is chosen for the best order of as many climbs as there are chains.
-FEW_VARIABLES = 50
 
 
 class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -76,24 +63,15 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
     Parameters
     ----------
     beta : int, "auto", or mapping of str to int or "auto"
-        Context bound: no stage has more context variables. Beyond two, candidates come from a first pass with two, but
-        for a bound of three with ``candidates="all"`` (or sets of one's own) while `max_memory` allows it. ``"auto"``
-        raises the bound above two, up to four, for each variable whose data ask for it. A mapping gives some variables
-        a bound of their own, all others two.
-    stagings : {"tree", "all"}
-        Beyond two context variables: only the stagings that a decision tree can draw, or all. All is for a prior that
-        weighs stages (``"sparse"`` or ``"uniform"``), and for ``beta=3`` with binary candidates or few other ones; see
-        :mod:`cslearn.stagings.every`.
-    candidates : {"auto", "all", "screen", "pc", "grasp"}, graph, mapping or matrix
+        Context bound: no stage has more context variables. With two, the sums over stagings are exact (the paper's
+        algorithm). ``"auto"`` grows decision trees as deep as the data ask for, up to ten context variables; so does a
+        larger number, as their bound, unless the variables are few enough for exact sums; see :mod:`cslearn.grown`. A
+        mapping gives some variables a bound of their own, all others two.
+    candidates : {"auto", "all", "screen", "pc", "grasp"}, All, Screen, PC, GRaSP, graph, mapping or matrix
         Which variables may be context variables of which; see :func:`cslearn.candidates.candidate_sets`. ``"auto"``
         takes all while `max_memory` and time allow it, and otherwise a repeated screen. ``"pc"`` and ``"grasp"`` need
-        the extra ``cslearn[phase1]``.
-    alpha : int, optional
-        Bound on the number of candidates of a variable; the best-scoring ones are kept.
-    level : float
-        Only for ``candidates="pc"``: significance level of the tests.
-    from_graph : {"cpdag", "skeleton"}
-        For ``"pc"``, ``"grasp"`` and a graph: take parents and undirected neighbours, or all neighbours.
+        the extra ``cslearn[phase1]``. Objects have parameters of their own, such as ``PC(level=0.01, alpha=10)``:
+        `alpha` bounds the number of candidates of a variable.
     max_memory : float
         Bytes that the tables of scores may take before ``candidates="auto"`` turns to a screen, whose sets are cut to
         what there is room for.
@@ -112,24 +90,12 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
     parameters : {"averaged", "mean", "map", "mle"}
         How the parameters are estimated: by the posterior mean over all stagings of the order
         (:mod:`cslearn.estimators.averaging`), or given the best staging (:meth:`cslearn.CStree.fit_parameters`).
-    search : {"auto", "exact", "mcmc"}
-        How orders are searched: all of them, by dynamic programming (up to 22 variables, within `max_memory`), or by
-        chains of the relocation Gibbs sampler. ``"auto"`` takes all of them where that is a matter of seconds (up to 18
-        variables), unless `n_iter` or `checkpoint` ask for chains.
-    n_iter : int, "auto" or None
-        Moves of each chain. With ``"auto"`` the chains go on until they agree (:attr:`OrderPosterior.converged`) or
-        have made `max_iter` moves; with None their number is fixed and grows with the number of variables.
-    max_iter : int, optional
-        Only for ``n_iter="auto"``: the most moves of each chain, by default 200,000 divided by the number of variables,
-        but at least as many as with None.
-    n_chains : int
-        Chains, each with a start of its own.
-    n_temperatures : int, optional
-        More than one for parallel tempering, if orders far apart are about equally good and chains do not agree; four
-        temperatures take four times as long. By default three where moves are cheap, that is if each variable has at
-        most 14 candidates, with ``n_iter="auto"`` and without a checkpoint, and otherwise one.
-    burn_in, thin : int, optional
-        Moves that are not kept as posterior draws, and every how many moves one is kept.
+    search : {"auto", "greedy", "exact", "mcmc"} or Chains
+        How orders are searched: all of them, by dynamic programming (``"exact"``: up to 22 variables, within
+        `max_memory`), by chains of the relocation Gibbs sampler, whose length and number
+        ``search=Chains(n_iter=..., n_chains=...)`` says (:class:`cslearn.Chains`), or no further than to a first good
+        order (``"greedy"``). ``"auto"`` takes all of them where that is a matter of seconds (up to 18 variables, or 12
+        with deep contexts), and otherwise chains.
     knowledge : Knowledge or mapping, optional
         Forbidden and required edges and tiers; see :class:`cslearn.candidates.Knowledge`.
     states : mapping of str to sequence of states, optional
@@ -141,14 +107,7 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
     random_state : int, RandomState or None
         Seed. The same seed gives the same result for any number of jobs.
     n_jobs : int, optional
-        Threads; all cores by default.
-    checkpoint : str or path-like, optional
-        A file to which the search, by chains, is written every `checkpoint_every` seconds. If it is there, the search
-        goes on from it to the very same result as without a break; one of other data or settings is refused. A longer
-        `n_iter` or `max_iter` continues a search that had ended. Beyond two context variables the second pass has a
-        file next to it, with ``.second`` at the end of its name.
-    checkpoint_every : float
-        Seconds.
+        Threads; all cores by default, or with -1.
     callback : callable, optional
         Called as ``callback(phase, progress)`` while fitting: `phase` is a string, `progress` a
         :class:`cslearn.orders.Progress`, or None when a phase begins. With ``search="exact"`` it is told what the
@@ -169,13 +128,16 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         The prior over stagings, chosen by the data if it is adaptive.
     ess_ : float
         The equivalent sample size, chosen by the data if it is ``"auto"``.
+    gamma_ : float
+        How the prior count of a stage shrinks with the number `q` of outcomes of its context variables: it is
+        ``ess_ * q ** -gamma_``. 1, as in BDeu, with two context variables; chosen by the data with deep ones.
     posterior_ : CStreePosterior
         The posterior over orders and CStrees.
     betas_ : dict of str to int
         The context bound of each variable.
     relations_ : RelationTable
         The CSI relations of the model with the evidence for them, strongest first: a sequence of
-        :class:`cslearn.graphs.SupportedRelation` that prints as a table.
+        :class:`cslearn.graphs.WeighedRelation` that prints as a table.
     log_order_score_ : float
         Log of ``P(data, order)`` for the order of the model; ``posterior_.best.best_log_score`` is the largest.
     log_score_ : float
@@ -211,58 +173,39 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         self,
         *,
         beta: int | Literal["auto"] | Mapping[str, int | Literal["auto"]] = 2,
-        stagings: Literal["tree", "all"] = "tree",
         candidates: Any = "auto",
-        alpha: int | None = None,
-        level: float = 0.05,
-        from_graph: Literal["cpdag", "skeleton"] = "cpdag",
         max_memory: float = DEFAULT_MEMORY,
         prior: str | Prior = ADAPTIVE,
         ess: float | Literal["auto"] = "auto",
         estimate: Literal["auto", "best", "central"] = "auto",
         parameters: Literal["averaged", "mean", "map", "mle"] = "averaged",
-        search: str = "auto",
-        n_iter: int | Literal["auto"] | None = "auto",
-        max_iter: int | None = None,
-        n_chains: int = 4,
-        n_temperatures: int | None = None,
-        burn_in: int | None = None,
-        thin: int | None = None,
+        search: Literal["auto", "greedy", "exact", "mcmc"] | Chains = "auto",
         knowledge: Knowledge | Mapping[str, Any] | None = None,
         states: Mapping[str, Sequence[Any]] | None = None,
         missing: Literal["error", "drop", "state", "em"] = "error",
         random_state: int | np.random.RandomState | None = 0,
         n_jobs: int | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
-        checkpoint_every: float = 60.0,
         callback: Callable[[str, Progress | None], None] | None = None,
     ) -> None:
         self.beta = beta
-        self.stagings = stagings
         self.candidates = candidates
-        self.alpha = alpha
-        self.level = level
-        self.from_graph = from_graph
         self.max_memory = max_memory
         self.prior = prior
         self.ess = ess
         self.estimate = estimate
         self.parameters = parameters
         self.search = search
-        self.n_iter = n_iter
-        self.max_iter = max_iter
-        self.n_chains = n_chains
-        self.n_temperatures = n_temperatures
-        self.burn_in = burn_in
-        self.thin = thin
         self.knowledge = knowledge
         self.states = states
         self.missing = missing
         self.random_state = random_state
         self.n_jobs = n_jobs
-        self.checkpoint = checkpoint
-        self.checkpoint_every = checkpoint_every
         self.callback = callback
+
+    def set_params(self, **params: Any) -> CStreeLearner:
+        """Set parameters, also those of `search` and `candidates`, such as ``search__n_iter``."""
+        super().set_params(**with_nested(self, params))
+        return self
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, interventions: Any = None) -> CStreeLearner:
         """Learn a CStree.
@@ -288,148 +231,61 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         self._check_parameters()
         if self.missing == "em":
             if interventions is not None:
-                raise InputError('interventions cannot be combined with missing="em": drop the rows with missing cells')
+                raise InputError(
+                    f"interventions cannot be combined with {option('missing', 'em')}: drop the rows with missing cells"
+                )
             fit_incomplete(self, X, sample_weight)
         else:
-            self.fit_silently(X, sample_weight, interventions)
+            self._learn(X, sample_weight, interventions)
         self._set_names(X)
         self._warn_of_chains()
         return self
 
-    def fit_silently(self, X: Any, sample_weight: Any = None, interventions: Any = None) -> None:
-        """Do what :meth:`fit` does with complete data, without a word about chains that have not converged."""
+    def _learn(self, X: Any, sample_weight: Any = None, interventions: Any = None) -> None:
+        """Learn from complete data: Algorithm 1 of the paper, one phase after the other."""
         self.timings_: dict[str, float] = {}
-        adaptive = isinstance(self.prior, str) and self.prior == ADAPTIVE
-        prior = TreePrior() if adaptive else self.prior
-        first_ess = FIRST_ESS if self.ess == "auto" else float(self.ess)
         with self._phase("data"):
-            data, mask = read_interventions(X, interventions, sample_weight, self.missing)
-            missing = "error" if self.missing == "em" else self.missing
-            table = as_table(data, states=self.states, missing=missing, sample_weight=sample_weight)
-            _check_size(table)
-            knowledge = Knowledge.coerce(self.knowledge)
-            knowledge.check(table.variables)
-            unknown = [v for v in (self.beta if isinstance(self.beta, Mapping) else ()) if v not in table.variables]
-            if unknown:
-                raise InputError(
-                    f"beta is given for {unknown[0]!r}, but there is no such variable; there are"
-                    f" {', '.join(table.variables)}"
-                )
+            data = read_data(self, X, sample_weight, interventions)
         with self._phase("candidates"):
-            self.candidates_: CandidateSets = candidate_sets(
-                table,
-                self.candidates,
-                knowledge=knowledge,
-                alpha=self.alpha,
-                ess=first_ess,
-                level=self.level,
-                from_graph=self.from_graph,
-                max_memory=self.max_memory,
-                search=greedy_search(
-                    table,
-                    knowledge=knowledge,
-                    beta=self._first_bound(),
-                    ess=first_ess,
-                    prior=prior,
-                    random_state=self._seeds()[1],
-                    n_jobs=self.n_jobs,
-                    interventions=mask,
-                ),
-                random_state=self._seeds()[1],
-                interventions=mask,
-            )
+            self.candidates_: CandidateSets = select_candidates(self, data)
         with self._phase("scores"):
-            scores = Scores(
-                table,
-                beta=self._first_bound(),
-                stagings=self.stagings,
-                ess=first_ess,
-                prior=prior,
-                candidates=self.candidates_.sets,
-                n_jobs=self.n_jobs,
-                interventions=mask,
-            )
-            before = knowledge.precedence(table.variables)
-            exact = self._exactly(scores)
-            if exact:
-                check_exact(scores, self.max_memory)
-                self._tell_cost(scores, searches=2 if adaptive or self.ess == "auto" else 1)
-            problem = None if exact else chain_problem(scores, before)
-        self.interrupted_ = False
+            state = first_pass(self, data, self.candidates_)
         with self._phase("prior"):
-            chains: Sequence[Chain] = ()
-            if adaptive or self.ess == "auto":
-                # What the data choose is chosen for the best order before it, or for one found greedily.
-                if exact or (self.n_iter == "auto" and affordable(scores)):
-                    columns, _ = ExactOrders(SubsetScores(scores), before).best_order()
-                else:
-                    # Of many variables one climb tells as much as several, and takes long.
-                    chains, self.interrupted_ = sample_chains(
-                        problem,
-                        n_chains=self.n_chains if table.p <= FEW_VARIABLES else 1,
-                        n_iter=1,
-                        random_state=self._seeds()[0],
-                        n_jobs=self.n_jobs,
-                    )
-                    columns = max(chains, key=lambda chain: chain.best_log_score).best_order
-                if self.ess == "auto" and not self.interrupted_:
-                    chosen = adapted_ess(scores, [table.variables[i] for i in columns])
-                    if chosen != scores.ess:
-                        # The old tables are given up before there are new ones.
-                        scores, problem = scores.with_ess(chosen), None
-                        problem = None if exact else chain_problem(scores, before)
-                if adaptive and not self.interrupted_:
-                    scores, problem = with_adapted_prior(scores, problem, columns)
-            self.prior_: Prior = scores.prior
-        bounds = self._larger_bounds()
+            climbs, self.interrupted_ = choose_prior(self, state)
         with self._phase("orders"):
             if self.interrupted_:
-                posterior = CStreePosterior(table.variables, chains, scores=scores)
+                posterior = CStreePosterior(data.table.variables, climbs, scores=state.scores)
             else:
-                posterior = self._search(scores, before, problem, max_iter=self.max_iter)
-        if bounds and not self.interrupted_:
+                posterior, self.interrupted_ = search_orders(self, state)
+        if larger_bounds(self.beta) and not state.scores.grown and not self.interrupted_:
             with self._phase("context bounds"):
-                joined = posterior.edge_probabilities(directed=False).to_numpy()
-                order = posterior.order_names(posterior.best.best_order)
-                wanted = not isinstance(self.candidates, str) or self.candidates == "all"
-                room = self.max_memory if wanted and self.search != "exact" else 0.0
-                deep = deeper_scores(scores, joined, order, beta=bounds.get(None, bounds), max_memory=room)
-                if deep is not scores:
-                    self.candidates_ = used_candidates(self.candidates_, deep, wanted=wanted, max_memory=room)
-                    # What the data choose was chosen for two context variables.
-                    chosen = adapted_ess(deep, order) if self.ess == "auto" else deep.ess
-                    # The old tables are given up here too.
-                    scores = deep = deep if chosen == deep.ess else deep.with_ess(chosen)
-                    problem = None if are_looked_up(scores) else chain_problem(scores, before)
-                    if adaptive:
-                        scores, problem = with_adapted_prior(scores, problem, posterior.best.best_order)
-                    self.prior_ = scores.prior
-                    if problem is None and not self._exactly(scores):
-                        problem = chain_problem(scores, before)
-                    # Where only some variables have a larger bound the first pass has found most of the order.
-                    longest = self.max_iter
-                    if self.n_iter == "auto" and longest is None and None not in bounds:
-                        longest = looked_up_moves(table.p)
-                    posterior = self._search(scores, before, problem, second=True, max_iter=longest)
-        self.ess_ = scores.ess
-        self.betas_ = dict(zip(table.variables, scores.betas, strict=True))
+                if raise_bounds(self, state, posterior):
+                    wanted = isinstance(selection_of(self.candidates), All | Given)
+                    self.candidates_ = used_candidates(self.candidates_, state.scores, wanted=wanted)
+                    posterior, self.interrupted_ = search_orders(self, state, second=True)
+        scores = state.scores
+        self.prior_: Prior = scores.prior
+        self.ess_, self.gamma_ = scores.ess, scores.gamma
+        bounds = dict(zip(data.table.variables, scores.betas, strict=True))
         self.posterior_ = posterior
         self.n_iter_ = 0 if posterior.exact is not None else sum(chain.n_iter for chain in posterior.chains)
         with self._phase("stagings"):
             best, structure = posterior.best, self._structure(posterior)
             self.order_ = structure.order
+            if scores.grown and self.beta == "auto":
+                # What the data asked for.
+                bounds = {v: max(2, structure.stagings[v].bound) for v in bounds}
+            self.betas_ = bounds
             best_is_taken = self.order_ == posterior.order_names(best.best_order)
             self.log_order_score_ = best.best_log_score if best_is_taken else scores.order_score(self.order_)
             self.log_score_ = scores.cstree_score(structure)
         with self._phase("parameters"):
-            if self.parameters == "averaged":
-                fitted = self._averaged(structure, scores)
-            else:
-                fitted = structure.fit_parameters(table, self.parameters, ess=self.ess_, interventions=mask)
-            self.cstree_ = CStree(
-                fitted.order, fitted.stagings, fitted.parameters, states=table.state_map, learning=self._record(table)
-            )
+            fitted = self._estimated(structure, scores, data)
             self.relations_ = relation_table(structure, scores)
+            record = {**self._record(data.table), "evidence": evidence_record(structure, self.relations_)}
+            self.cstree_ = CStree(
+                fitted.order, fitted.stagings, fitted.parameters, states=data.table.state_map, learning=record
+            )
 
     def _structure(self, posterior: CStreePosterior) -> CStree:
         """Return the CStree of the order that is asked for; that of the best order after an interrupt."""
@@ -445,13 +301,60 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
                 return tree
         return posterior.tree_of(posterior.best.best_order)
 
-    def _averaged(self, structure: CStree, scores: Scores) -> CStree:
-        """Return the CStree with averaged parameters; after an interrupt, with those it has, the posterior means."""
+    def _estimated(self, structure: CStree, scores: Scores, data: Data) -> CStree:
+        """Return the CStree with its parameters; posterior means if an interrupt ends their averaging."""
+        if self.parameters != "averaged":
+            return structure.fit_parameters(
+                data.table, self.parameters, ess=scores.ess, gamma=scores.gamma, interventions=data.mask
+            )
         try:
             return structure.with_parameters(averaged_parameters(structure, scores))
         except KeyboardInterrupt:
             self.interrupted_ = True
             return structure
+
+    def ensemble(self, n: int = 30, random_state: RandomState = None) -> CStreeEnsemble:
+        """Return a mixture of CStrees from orders far apart, which predicts better than a single one.
+
+        One is that of the learned order, the others are of random orders that respect the knowledge. Its weights are
+        those with which each row is most probable given the others; see :mod:`cslearn.ensemble`. It does not say how
+        variables depend on each other: for that there are ``cstree_`` and ``posterior_``.
+
+        Parameters
+        ----------
+        n : int
+            Number of CStrees. There are fewer if the knowledge leaves fewer orders.
+        random_state : int, Generator or None
+            Seed of the orders; by default that of the learner.
+
+        Returns
+        -------
+        CStreeEnsemble
+
+        Examples
+        --------
+        >>> from cslearn import CStreeLearner
+        >>> from cslearn.datasets import chickenpox_model
+        >>> model = chickenpox_model()
+        >>> learner = CStreeLearner(beta="auto", random_state=0).fit(model.sample(1000, random_state=0))
+        >>> ensemble = learner.ensemble(n=5)
+        >>> ensemble.predict_proba([{"exposed": "yes", "diagnosis": "no"}], "carrier").round(1)
+        carrier   no  yes
+        0        0.2  0.8
+        """
+        from cslearn.ensemble import far_orders, grown_ensemble
+
+        check_is_fitted(self)
+        if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
+            raise InputError(f"n is the number of CStrees, a whole number from 1, not {n!r}", parameter="n")
+        scores = self.posterior_.scores
+        if scores is None:
+            raise InputError("the posterior of this learner has no scores to make an ensemble with: fit it again")
+        names = scores.table.variables
+        rng = as_generator(self.random_state if random_state is None else random_state)
+        before = Knowledge.coerce(self.knowledge).precedence(names)
+        orders = far_orders([names.index(v) for v in self.order_], before, int(n), rng)
+        return grown_ensemble(as_grown(scores, self.max_memory), orders)
 
     def _set_names(self, X: Any) -> None:
         variables = self.cstree_.variables
@@ -485,90 +388,6 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         tags.non_deterministic = False
         return tags
 
-    def _first_bound(self) -> int:
-        """Return the context bound of the first pass; larger ones build on it."""
-        return min(self.beta, 2) if isinstance(self.beta, int | np.integer) else 2
-
-    def _larger_bounds(self) -> dict[Any, int | None]:
-        """Return the context bounds beyond two, None where the data choose; that of all variables under None."""
-        given = self.beta if isinstance(self.beta, Mapping) else {None: self.beta}
-        return {v: None if b == "auto" else int(b) for v, b in given.items() if b == "auto" or b > 2}
-
-    def _exactly(self, scores: Scores) -> bool:
-        """Tell whether to search exactly."""
-        if self.search != "auto":
-            return self.search == "exact"
-        return self.n_iter == "auto" and self.checkpoint is None and affordable(scores)
-
-    def _tell_cost(self, scores: Scores, searches: int) -> None:
-        """Tell the callback what an exact search that was asked for will take."""
-        if self.callback is not None and self.search == "exact":
-            from cslearn.estimators.cost import exact_seconds
-
-            seconds, memory = exact_seconds(scores, searches), exact_memory(scores)
-            self.callback("orders", Progress(0, 1 << scores.table.p, -np.inf, seconds, memory))
-
-    def _search(
-        self,
-        scores: Scores,
-        before: NDArray[np.bool_],
-        problem: Any,
-        *,
-        second: bool = False,
-        max_iter: int | None,
-    ) -> CStreePosterior:
-        """Return the posterior over orders, by chains on a problem, or exactly if that is None.
-
-        `second` says that it is the search that builds on a first one with two context variables.
-        """
-        seeds, seed = self._seeds()
-        names = scores.table.variables
-        auto = self.n_iter == "auto"
-        n_temperatures = self.n_temperatures
-        if n_temperatures is None:
-            # A checkpoint may be of a search with a number of moves, which has one temperature.
-            n_temperatures = default_temperatures(scores) if auto and self.checkpoint is None else 1
-        settings = search_settings(
-            scores.table,
-            {v: [names[c] for c in own] for v, own in zip(names, scores.candidates, strict=True)},
-            before,
-            scores.interventions,
-            beta=self.beta,
-            stagings=self.stagings,
-            ess=scores.ess,
-            prior=scores.prior,
-            n_chains=self.n_chains,
-            n_temperatures=n_temperatures,
-            random_state=seed,
-        )
-        if problem is None:
-            return search_exactly(
-                scores, before, max_memory=self.max_memory, random_state=np.random.default_rng(seeds), settings=settings
-            )
-        file = None
-        if self.checkpoint is not None:
-            file = Checkpoint(self.checkpoint, self.checkpoint_every, settings)
-            if second:
-                # The bounds that the data choose may be others after a longer first search.
-                file = file.second({**settings, "bounds": repr(scores.betas)})
-        posterior, self.interrupted_ = search_by_chains(
-            scores,
-            problem,
-            auto=auto,
-            settings=settings,
-            n_chains=self.n_chains,
-            n_iter=None if auto else self.n_iter,
-            max_iter=max_iter,
-            burn_in=self.burn_in,
-            thin=self.thin,
-            n_temperatures=n_temperatures,
-            random_state=seeds,
-            n_jobs=self.n_jobs,
-            callback=None if self.callback is None else partial(self.callback, "orders"),
-            checkpoint=file,
-        )
-        return posterior
-
     def _seeds(self) -> tuple[np.random.SeedSequence, int | None]:
         """Return the seed of the chains, and that of phase 1."""
         seed = self.random_state
@@ -578,22 +397,22 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
 
     def _record(self, table: Table) -> dict[str, Any]:
         """Return how the model was learned; not how long it took, so that the same seed writes the same file."""
-        knowledge = Knowledge.coerce(self.knowledge)
+        knowledge, selection = Knowledge.coerce(self.knowledge), selection_of(self.candidates)
         return {
             "written_by": f"cslearn {version('cslearn')}",
             "rows": table.n,
             "weight": None if table.weights is None else table.total_weight,
             "settings": {
                 "beta": _plain(self.beta),
-                "stagings": self.stagings,
                 "candidates": self.candidates_.method,
-                "alpha": None if self.alpha is None else int(self.alpha),
-                "level": self.level if self.candidates_.method == "pc" else None,
+                "alpha": None if selection.alpha is None else int(selection.alpha),
+                "level": float(selection.level) if isinstance(selection, PC) else None,
                 "prior": self.prior if isinstance(self.prior, str) else self.prior.name,
                 "ess": self.ess_,
+                "gamma": self.gamma_,
                 "estimate": self.estimate_,
                 "parameters": self.parameters,
-                "search": self.search,
+                "search": self.search if isinstance(self.search, str) else "mcmc",
                 "knowledge": {name: value for name, value in asdict(knowledge).items() if value} or None,
                 "missing": self.missing,
                 "seed": int(self.random_state) if isinstance(self.random_state, int | np.integer) else None,
@@ -604,6 +423,7 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
             "log_order_score": self.log_order_score_,
             "interrupted": self.interrupted_,
             "orders": summarise(self.posterior_),
+            "edges": edge_record(self.posterior_),
         }
 
     @contextmanager
@@ -615,74 +435,29 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         self.timings_[name] = perf_counter() - begin
 
     def _check_parameters(self) -> None:
-        given = list(self.beta.values()) if isinstance(self.beta, Mapping) else [self.beta]
-        for bound in given:
-            if bound != "auto":
-                check_beta(bound)
-            if isinstance(self.beta, Mapping) and bound != "auto" and bound < 2:
-                raise InputError(f"a context bound (beta) of single variables is 2, 3, ... or 'auto', not {bound!r}")
-        check_stagings(self.stagings, self.prior, beyond_two=any(bound == "auto" or bound > 2 for bound in given))
-        if not (isinstance(self.ess, str) and self.ess == "auto"):
-            check_ess(self.ess)
-        if self.search not in SEARCHES:
-            raise InputError(f"there is no search {self.search!r}; choose one of {', '.join(map(repr, SEARCHES))}")
-        if self.estimate not in ESTIMATES:
-            raise InputError(f"there is no estimate {self.estimate!r}; choose one of {', '.join(map(repr, ESTIMATES))}")
-        if self.parameters not in PARAMETERS:
+        check(LEARNER, self.get_params(deep=False))
+        if chains_of(self.search).checkpoint is None:
+            return
+        if self.missing == "em":
             raise InputError(
-                f"there is no estimate {self.parameters!r} of parameters; choose one of"
-                f" {', '.join(map(repr, PARAMETERS))}"
+                f"a checkpoint holds one search, and {option('missing', 'em')} makes several: leave"
+                f" {option('checkpoint')} out, or drop the rows with missing cells",
+                parameter="checkpoint",
             )
-        for name, least in (
-            ("n_chains", 1),
-            ("n_temperatures", 1),
-            ("n_iter", 1),
-            ("max_iter", 1),
-            ("burn_in", 0),
-            ("thin", 1),
-        ):
-            value = getattr(self, name)
-            if (name != "n_chains" and value is None) or (name == "n_iter" and value == "auto"):
-                continue
-            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-                other = " or 'auto'" if name == "n_iter" else ""
-                raise InputError(f"{name} is a whole number, at least {least},{other} not {value!r}")
-        if self.max_iter is not None and self.n_iter != "auto":
+        if not isinstance(self.random_state, int | np.integer):
             raise InputError(
-                f"max_iter={self.max_iter} bounds n_iter='auto', but n_iter is {self.n_iter!r}: leave one out"
+                "a search can only be continued with the same seed: with a checkpoint random_state is a number, not"
+                f" {self.random_state!r}",
+                parameter="random_state",
             )
-        every = self.checkpoint_every
-        if isinstance(every, bool) or not isinstance(every, int | float | np.number) or not every >= 0:
-            raise InputError(f"checkpoint_every is a number of seconds, at least 0, not {every!r}")
-        if self.checkpoint is not None and self.missing == "em":
-            raise InputError(
-                'a checkpoint holds one search, and missing="em" makes several: leave checkpoint= out, or drop the rows'
-                " with missing cells"
-            )
-        if self.checkpoint is not None and self.search == "exact":
-            raise InputError(
-                "an exact search is made at once and has nothing to go on from: leave checkpoint= out, or give"
-                " search='mcmc' for chains, which a checkpoint keeps"
-            )
-        seed = self.random_state
-        whole = isinstance(seed, int | np.integer) and not isinstance(seed, bool) and seed >= 0
-        if not (whole or seed is None or isinstance(seed, np.random.RandomState)):
-            raise InputError(f"random_state is a whole number from 0, a RandomState or None, not {seed!r}")
-        if self.checkpoint is not None and not whole:
-            raise InputError(
-                f"a search can only be continued with the same seed: with checkpoint= give random_state= a number, not"
-                f" {self.random_state!r}"
-            )
-        if isinstance(self.n_iter, int) and self.burn_in is not None and self.burn_in >= self.n_iter:
-            raise InputError(f"burn_in={self.burn_in} leaves no draws of n_iter={self.n_iter}")
 
     def _warn_of_chains(self) -> None:
         """Say if the search ended early, or if its draws cannot be trusted."""
         chains = self.posterior_.chains
         if self.interrupted_:
-            go_on = ""
-            if self.checkpoint is not None and os.path.exists(self.checkpoint):
-                go_on = f"; the same call goes on from {os.fspath(self.checkpoint)}"
+            go_on, file = "", chains_of(self.search).checkpoint
+            if file is not None and os.path.exists(file):
+                go_on = f"; the same call goes on from {os.fspath(file)}"
             warnings.warn(
                 f"interrupted after {self.n_iter_:,} moves of {len(chains)} chains: this is the best model so"
                 f" far{go_on}",
@@ -700,14 +475,14 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
 
     def _remedies(self) -> str:
         """Return what helps chains that have not converged."""
-        scores, settings = self.posterior_.scores, self.posterior_.settings
-        more = "max_iter" if self.n_iter == "auto" else "n_iter (or 'auto')"
-        found = [f"a larger {more}", "more chains (n_chains)"]
-        if settings.get("n_temperatures") == 1:
-            found.append("several temperatures (n_temperatures=4)")
+        scores, options = self.posterior_.scores, chains_of(self.search)
+        more = option("max_iter") if options.auto else f"{option('n_iter')} (or {spoken_value('auto')})"
+        found = [f"a larger {more}", f"more chains ({option('n_chains')})"]
+        if self.posterior_.settings.get("n_temperatures") == 1 and offers("n_temperatures"):
+            found.append(f"several temperatures ({option('n_temperatures', 4)})")
         if scores is not None and is_feasible(scores, self.max_memory):
-            exact = "search='exact'" if self.checkpoint is None else "search='exact' without a checkpoint"
-            found.insert(0, f"{exact}, which searches all orders")
+            without = "" if options.checkpoint is None else f" without {option('checkpoint')}"
+            found.insert(0, f"{option('search', 'exact')}{without}, which searches all orders")
         return f"{', '.join(found[:-1])}, or {found[-1]}"
 
 
@@ -716,16 +491,6 @@ def _plain(bound: Any) -> Any:
     if isinstance(bound, Mapping):
         return {v: _plain(of_one) for v, of_one in bound.items()}
     return bound if isinstance(bound, str) else int(bound)
-
-
-def _check_size(table: Table) -> None:
-    if table.p < 2:
-        raise InputError(
-            f"there is nothing to learn from one column (n_features = 1): {table.variables[0]!r}. A table with at least"
-            " two variables is needed."
-        )
-    if table.n < 2:
-        raise InputError("there is nothing to learn from one row (n_samples = 1). Give more rows.")
 
 
 def has_names(X: Any) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 
+from cslearn._wording import offers
 from cslearn.cstree import CStree
 from cslearn.errors import InputError
 from cslearn.formats.adjacency import write_adjacency
@@ -183,10 +184,10 @@ def format_of(path: Path_, name: str | None = None, *, for_reading: bool = False
     if Path(path).suffix.lower() in DRAWINGS:
         what = "is that of a drawing, from which no model is read" if for_reading else "is that of a drawing"
         raise InputError(f"the ending of {path} {what}: `cslearn plot` draws models, and a model is {does} as {known}")
-    raise InputError(
-        f"the ending of {path} does not tell the format: name one of {known}"
-        f" ({'--from' if for_reading else '--to'} on the command line)"
-    )
+    how = f" ({'--from' if for_reading else '--to'} on the command line)"
+    if for_reading and not offers("from_format"):
+        how = "; `cslearn convert --from` carries it to one that is"
+    raise InputError(f"the ending of {path} does not tell the format: name one of {known}{how}")
 
 
 def read_model(path: Path_, name: str | None = None) -> CStree:

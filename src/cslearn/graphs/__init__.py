@@ -12,14 +12,14 @@ from cslearn.graphs.axioms import (
 from cslearn.graphs.ldag import LDAG
 from cslearn.graphs.minimal_contexts import MinimalContexts
 from cslearn.graphs.relations import CSIRelation
-from cslearn.graphs.tables import RelationTable, SupportedRelation
+from cslearn.graphs.tables import RelationTable, WeighedRelation
 
 __all__ = [
     "LDAG",
     "CSIRelation",
     "MinimalContexts",
     "RelationTable",
-    "SupportedRelation",
+    "WeighedRelation",
     "absorption",
     "contraction",
     "decomposition",

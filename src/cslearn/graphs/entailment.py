@@ -39,6 +39,8 @@ PRIMES = (2**31 - 1, 2**31 - 19)
 # Tables of the exact decision have at most this many cells; beyond, cases of the proof by graphs this many.
 CELL_LIMIT = 1 << 22
 CASE_LIMIT = 4_096
+# What is left of the parents of a variable in a context is remembered up to this number of contexts.
+MEMORY = 100_000
 
 Ints = NDArray[np.int64]
 Known = Mapping[str, Any]
@@ -62,11 +64,18 @@ class _StagesOfTree:
         self.tree = tree
         self.states = tree.states
         self.order = tree.order
+        self._parents: dict[tuple[str, frozenset[tuple[str, Any]]], list[str]] = {}
 
     def parents(self, variable: str, known: Known) -> list[str]:
         """Return the parents, other than the known ones, that the variable depends on in some outcome."""
-        used = {v for context in self.tree.stagings[variable] if context.agrees(known) for v in context}
-        return [v for v in self.tree.parents[variable] if v in used and v not in known]
+        mine = self.tree.parents[variable]
+        fixed = frozenset((v, known[v]) for v in mine if v in known)
+        if (variable, fixed) not in self._parents:
+            if len(self._parents) > MEMORY:
+                self._parents.clear()
+            used = {v for context in self.tree.stagings[variable] if context.agrees(known) for v in context}
+            self._parents[variable, fixed] = [v for v in mine if v in used and v not in known]
+        return self._parents[variable, fixed]
 
     def n_stages(self, variable: str) -> int:
         return len(self.tree.stagings[variable])
@@ -229,11 +238,14 @@ class Entailment:
             self._drawn[variable, point] = rows
         return self._drawn[variable, point]
 
-    def factors(self, known: Known, named: Iterable[str], point: int) -> list[Factor]:
+    def factors(
+        self, known: Known, named: Iterable[str], point: int, relation: CSIRelation | None = None
+    ) -> list[Factor]:
         """Return the factors of the joint distribution in a context, of `named` and all their ancestors."""
         found = []
         for v, parents in self.parents_in(known, named).items():
             axes = [u for u in parents if u not in known]
+            self._check_size((*axes, v), relation)
             rows = self._parameters(v, point)[self.stages.stage_table(v, known, axes)]
             if v in known:
                 found.append(Factor(tuple(axes), rows[..., self.states[v].index(known[v])]))
@@ -245,7 +257,8 @@ class Entailment:
         prime = PRIMES[point]
         shown = (*relation.given, *relation.left, *relation.right)
         self._check_size(shown, relation)
-        factors = self._eliminated(self.factors(relation.context, relation.variables, point), shown, relation, prime)
+        factors = self.factors(relation.context, relation.variables, point, relation)
+        factors = self._eliminated(factors, shown, relation, prime)
         sizes = [prod(len(self.states[v]) for v in part) for part in (relation.given, relation.left, relation.right)]
         table = np.broadcast_to(product_of(factors, shown, prime), [len(self.states[v]) for v in shown]).reshape(sizes)
         return has_rank_one(table, prime)
@@ -267,13 +280,13 @@ class Entailment:
             hidden.remove(chosen)
         return factors
 
-    def _check_size(self, axes: Iterable[str], relation: CSIRelation) -> None:
+    def _check_size(self, axes: Iterable[str], relation: CSIRelation | None) -> None:
         size = prod(len(self.states[v]) for v in axes)
         if size > CELL_LIMIT:
             raise LimitError(
-                f"cannot decide whether ({relation}) is entailed: no separation in the graphs of its contexts shows it,"
-                f" and an exact decision takes a table of {size:,} cells, more than the limit of {CELL_LIMIT:,}."
-                " Ask for a relation of fewer variables."
+                f"cannot decide whether {'this' if relation is None else f'({relation})'} is entailed: no separation in"
+                f" the graphs of its contexts shows it, and an exact decision takes a table of {size:,} cells, more"
+                f" than the limit of {CELL_LIMIT:,}. Ask for a relation of fewer variables, or in a context of more."
             )
 
     def joint(self, point: int) -> Ints:

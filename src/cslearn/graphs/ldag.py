@@ -30,9 +30,10 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from cslearn.errors import InputError, LimitError
-from cslearn.graphs.patterns import hole, smallest_cover
+from cslearn.graphs.patterns import PATTERN_LIMIT, hole, smallest_cover
 from cslearn.graphs.relations import CSIRelation, label_relations
-from cslearn.stagings import Context
+from cslearn.stagings import Context, Staging
+from cslearn.stagings.trees import decision_tree
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -125,17 +126,23 @@ class LDAG:
     @classmethod
     def from_cstree(cls, tree: CStree) -> LDAG:
         """Return the LDAG of a CStree, with compact labels."""
-        graph = tree.to_dag()
-        labels = {
-            (parent, child): [context for context in tree.stagings[child] if parent not in context]
-            for parent, child in graph.edges
-        }
-        return cls(graph, labels, states=tree.states).compact()
+        labels: dict[Edge, Sequence[Context]] = {}
+        for child in tree.order:
+            branches = _branches_without(tree.stagings[child])
+            for parent, found in branches.items():
+                if len(found) <= PATTERN_LIMIT:
+                    stages = [context for context in tree.stagings[child] if parent not in context]
+                    scope = {v: tree.states[v] for v in branches if v != parent}
+                    labels[parent, child] = smallest_cover(stages, scope)
+                else:
+                    labels[parent, child] = found
+        return cls(tree.to_dag(), labels, states=tree.states)
 
     def compact(self) -> LDAG:
         """Return the same LDAG with as few contexts in each label as possible.
 
-        A label that has the fewest already is kept as it is.
+        A label that has the fewest already is kept as it is. Of more than eight contexts, those are joined that differ
+        in one variable and have all its states between them.
 
         Examples
         --------
@@ -352,6 +359,7 @@ class LDAG:
             one.vanishes(edge, context)
             for one, two in ((self, other), (other, self))
             for edge, contexts in two.labels.items()
+            if set(contexts) != set(one.labels.get(edge, ()))
             for context in contexts
         )
 
@@ -362,6 +370,42 @@ class LDAG:
 
     def __repr__(self) -> str:
         return f"LDAG({len(self.graph)} variables, {self.graph.number_of_edges()} edges, {len(self.labels)} labels)"
+
+
+def _branches_without(staging: Staging) -> dict[Any, list[Context]]:
+    """Return for each context variable the largest branches of the decision tree in which it does not occur.
+
+    They cover what the contexts without the variable cover. All variables go down the tree together: O(stages) for
+    each of them.
+    """
+    contexts = staging.contexts
+    nodes = decision_tree(contexts)
+    used: list[set[Any]] = [set() for _ in nodes]
+    for k in reversed(range(len(nodes))):
+        node = nodes[k]
+        if node.children:
+            used[k] = {node.variable}.union(*(used[child] for child in node.children.values()))
+        elif len(node.stages) > 1:
+            used[k] = set().union(*(contexts[stage] for stage in node.stages))
+        else:
+            used[k] = set(contexts[node.stages[0]])
+    found: dict[Any, list[Context]] = {v: [] for v in staging.context_variables}
+    left: list[tuple[int, Context, set[Any]]] = [(0, Context(), set(found))]
+    while left:
+        k, way, wanted = left.pop()
+        node = nodes[k]
+        inner = bool(node.children)
+        if not inner:
+            for stage in node.stages:
+                for v in wanted.difference(contexts[stage]):
+                    found[v].append(contexts[stage])
+            continue
+        for v in wanted - used[k]:
+            found[v].append(way)
+        deeper = (wanted & used[k]) - {node.variable}
+        if deeper:
+            left += [(child, way | {node.variable: x}, deeper) for x, child in reversed(node.children.items())]
+    return found
 
 
 def _restored(graph: nx.DiGraph, labels: Any, states: Any) -> LDAG:

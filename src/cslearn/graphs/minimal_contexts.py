@@ -41,7 +41,8 @@ from numpy.typing import NDArray
 from cslearn.errors import InputError, LimitError
 from cslearn.graphs.entailment import PRIMES, Entailment, ranks_one
 from cslearn.graphs.relations import CSIRelation
-from cslearn.stagings import Context
+from cslearn.stagings import Context, Staging
+from cslearn.stagings.trees import decision_tree
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -54,6 +55,8 @@ __all__ = ["MinimalContexts", "is_markov_equivalent", "minimal_contexts"]
 # Bounds of the search for minimal contexts: outcomes of all variables together, and pairs in sets of variables.
 OUTCOME_LIMIT = 1 << 18
 PAIR_LIMIT = 100_000
+# Markov equivalence is given up after so many relations that cannot be decided, while none refutes it.
+UNDECIDED_LIMIT = 5
 
 Bools = NDArray[np.bool_]
 Codes = frozenset[tuple[int, int]]
@@ -315,22 +318,38 @@ def is_markov_equivalent(one: CStree, two: CStree) -> bool:
     if one.n_free_parameters != two.n_free_parameters:
         return False
     entailment = Entailment(one)
-    undecided: LimitError | None = None
-    for relation in _stage_relations(two):
-        try:
-            if not entailment.implies(relation):
+    undecided: list[LimitError] = []
+    before = {v: frozenset(one.order[:k]) for k, v in enumerate(one.order)}
+    for position, v in enumerate(two.order):
+        if before[v] == frozenset(two.order[:position]):
+            # Given all variables before it, v has the same distribution in two outcomes just if they share a stage.
+            if not _refines(two.stagings[v], one.stagings[v]):
                 return False
-        except LimitError as error:
-            undecided = error
-    if undecided is not None:
-        raise undecided
+            continue
+        for context in two.stagings[v]:
+            others = [u for u in two.order[:position] if u not in context]
+            if not others:
+                continue
+            try:
+                if not entailment.implies(CSIRelation(v, others, context)):
+                    return False
+            except LimitError as error:
+                undecided.append(error)
+                if len(undecided) > UNDECIDED_LIMIT:
+                    raise
+    if undecided:
+        raise undecided[0]
     return True
 
 
-def _stage_relations(tree: CStree) -> Iterator[CSIRelation]:
-    """Yield the relations that define a CStree: each stage is independent of all else before it."""
-    for position, v in enumerate(tree.order):
-        for context in tree.stagings[v]:
-            others = [u for u in tree.order[:position] if u not in context]
-            if others:
-                yield CSIRelation(v, others, context)
+def _refines(fine: Staging, coarse: Staging) -> bool:
+    """Tell whether each stage of a staging lies within a stage of another one."""
+    contexts = coarse.contexts
+    nodes = decision_tree(contexts)
+    for context in fine:
+        node = nodes[0]
+        while node.children and node.variable in context:
+            node = nodes[node.children[context[node.variable]]]
+        if not any(contexts[stage].items() <= context.items() for stage in node.stages):
+            return False
+    return True

@@ -17,6 +17,7 @@ has exactly by branch and bound, and adds an outcome that the solution leaves un
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from itertools import groupby
 from typing import Any
 
@@ -25,9 +26,11 @@ from cslearn.stagings.types import Scope, find_hole
 
 __all__ = ["hole", "prime_patterns", "smallest_cover"]
 
-# A smallest cover is exact while the primes, and the steps of the search for it, are at most these many.
-PRIME_LIMIT = 2_000
-STEP_LIMIT = 20_000
+# A smallest cover is exact while the patterns, their primes, and the steps of the search are at most these many. Labels
+# of deep stagings have more: nobody reads so many contexts, and the exact search would take minutes for a graph.
+PATTERN_LIMIT = 8
+PRIME_LIMIT = 500
+STEP_LIMIT = 2_000
 
 Pairs = frozenset[tuple[Any, Any]]
 
@@ -75,8 +78,9 @@ def smallest_cover(patterns: Sequence[Context], scope: Scope) -> tuple[Context, 
     """Return as few patterns as possible that cover exactly what the given ones cover.
 
     The given ones are returned if they are as few as any. Otherwise the result consists of primes and, of such covers
-    with the fewest patterns, has the fewest assigned variables. Beyond 2,000 primes or 20,000 steps of the search it
-    is only certain that the patterns are prime and that none of them can be left out.
+    with the fewest patterns, has the fewest assigned variables. Beyond 8 patterns, 500 primes or 2,000 steps of the
+    search it is not certain to be the smallest: patterns that differ in one variable, and have all its states between
+    them, are joined.
 
     Parameters
     ----------
@@ -94,11 +98,38 @@ def smallest_cover(patterns: Sequence[Context], scope: Scope) -> tuple[Context, 
     """
     if len(patterns) < 2:
         return tuple(patterns)
-    try:
-        found = _exact_cover(patterns, scope)
-    except _TooLarge:
-        found = _irredundant_cover(patterns, scope)
+    joined = _joined(patterns, scope)
+    found = joined
+    if len(joined) <= PATTERN_LIMIT:
+        with suppress(_TooLarge):
+            found = _exact_cover(joined, scope)
     return tuple(patterns) if len(patterns) <= len(found) else tuple(found)
+
+
+def _joined(patterns: Sequence[Context], scope: Scope) -> list[Context]:
+    """Join patterns that differ in one variable and have all its states between them, until there are no such.
+
+    The leaves of a decision tree become the largest branches without the others. O(m |S|^2) for m patterns.
+    """
+    kept = dict.fromkeys(frozenset(p.items()) for p in patterns)
+    families: dict[tuple[Pairs, Any], list[Pairs]] = {}
+    left = list(kept)
+    while left:
+        pattern = left.pop()
+        for pair in pattern if pattern in kept else ():
+            rest, v = pattern - {pair}, pair[0]
+            family = families.setdefault((rest, v), [])
+            family.append(pattern)
+            if len(family) < len(scope[v]):
+                continue
+            alive = {member for member in family if member in kept}
+            if len(alive) == len(scope[v]):
+                for member in alive:
+                    del kept[member]
+                kept[rest] = None
+                left.append(rest)
+                break
+    return _sorted(kept, scope)
 
 
 def _sorted(patterns: Iterable[Pairs], scope: Scope) -> list[Context]:
@@ -222,22 +253,3 @@ def _cheapest_hitting_set(rows: list[frozenset[int]], costs: list[int], steps: l
 
     search([], 0, rows)
     return best
-
-
-def _irredundant_cover(patterns: Sequence[Context], scope: Scope) -> list[Context]:
-    """Return prime patterns that cover the same, none of which can be left out; not certain to be the fewest."""
-    cover: list[Context] = []
-    for pattern in sorted(patterns, key=len):
-        if hole(cover, pattern, scope) is None:
-            continue
-        grown = pattern
-        for v in pattern:
-            less = Context((u, x) for u, x in grown.items() if u != v)
-            if hole(patterns, less, scope) is None:
-                grown = less
-        cover.append(grown)
-    for pattern in sorted(cover, key=len, reverse=True):
-        others = [p for p in cover if p is not pattern]
-        if hole(others, pattern, scope) is None:
-            cover = others
-    return _sorted([frozenset(p.items()) for p in cover], scope)

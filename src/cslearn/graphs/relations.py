@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from cslearn._wording import condition
 from cslearn.errors import InputError
 from cslearn.stagings import Context
 from cslearn.stagings.types import frozen
@@ -132,20 +133,25 @@ class CSIRelation:
     def __repr__(self) -> str:
         return f"CSIRelation(left={self.left}, right={self.right}, context={self.context!r}, given={self.given})"
 
-    def in_words(self) -> str:
-        """Return the relation as an English sentence without its full stop.
+    def in_words(self, *, dependent: bool = False) -> str:
+        """Return the relation as an English sentence without its full stop; its opposite if `dependent`.
 
         Examples
         --------
-        >>> CSIRelation(["a", "b"], "c", {"s": 1}, given="d").in_words()
-        'a and b do not depend on c given d, once s is 1'
+        >>> relation = CSIRelation(["a", "b"], "c", {"s": 1}, given="d")
+        >>> relation.in_words()
+        'a and b do not depend on c once s is 1, whatever d'
+        >>> relation.in_words(dependent=True)
+        'a and b depend on c once s is 1, whatever d'
         """
-        verb = "does" if len(self.left) == 1 else "do"
-        words = f"{_listed(self.left)} {verb} not depend on {_listed(self.right)}"
-        if self.given:
-            words += f" given {_listed(self.given)}" + ("," if self.context else "")
+        verb = "does not depend" if len(self.left) == 1 else "do not depend"
+        if dependent:
+            verb = "depends" if len(self.left) == 1 else "depend"
+        words = f"{_listed(self.left)} {verb} on {_listed(self.right)}"
         if self.context:
-            words += " once " + _listed([f"{variable} is {state}" for variable, state in self.context.items()])
+            words += " once " + _listed([condition(v, x, " is ") for v, x in self.context.items()])
+        if self.given:
+            words += f"{', whatever' if self.context else ' given'} {_listed(self.given)}"
         return words
 
     def to_latex(self) -> str:

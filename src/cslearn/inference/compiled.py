@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from cslearn.errors import LimitError
 from cslearn.inference.factors import Floats, stage_factors
 
 if TYPE_CHECKING:
@@ -51,15 +52,18 @@ class Compiled:
             cells = [np.arange(d, dtype=np.float64) + (first + s * d + 2) for s in range(len(stages))]
             contexts = [pairs for pairs, _ in stages]
             first += len(stages) * d
-            for scope, table in stage_factors(v, list(zip(contexts, cells, strict=True)), queries.cards):
+            try:
+                numbered = list(zip(contexts, cells, strict=True))
+                factors = stage_factors(v, numbered, queries.cards, total=TABLES - tables[-1])
+            except LimitError:
+                self.fits = False
+                return
+            for scope, table in factors:
                 scopes.append(scope)
                 owners.append(v)
                 numbers.append(table.ravel().astype(np.int64) - 2)
                 strides += [prod(table.shape[axis + 1 :]) for axis in range(table.ndim)]
                 tables.append(tables[-1] + table.size)
-                if tables[-1] > TABLES:
-                    self.fits = False
-                    return
         self.fits = True
         self.cells: NDArray[np.int64] = np.concatenate(numbers)
         self._neutral = self.cells < 0

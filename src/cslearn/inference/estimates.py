@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from cslearn._numerics import RandomState
+from cslearn._wording import offers, option
 from cslearn.errors import EstimateWarning, InputError, LimitError
 from cslearn.inference.evidence import Evidence
 from cslearn.inference.factors import Floats
@@ -224,9 +225,10 @@ class Estimator:
                 stacklevel=6,
             )
         elif not self.asked:
+            without = f" {option('method', 'sampling')} asks for an estimate, without this warning."
             warnings.warn(
                 f"an exact answer would need too large tables: this is an estimate from {draws.n:,} weighted draws,"
-                f" {precision}. method='sampling' asks for an estimate, without this warning.",
+                f" {precision}.{without if offers('method') else ''}",
                 EstimateWarning,
                 stacklevel=6,
             )

@@ -58,7 +58,14 @@ class Factor(NamedTuple):
     table: Floats
 
 
-def stage_factors(target: int, stages: Sequence[tuple[Pairs, Floats]], cards: Sequence[int]) -> list[Factor]:
+def stage_factors(
+    target: int,
+    stages: Sequence[tuple[Pairs, Floats]],
+    cards: Sequence[int],
+    *,
+    largest: int = TABLE_LIMIT,
+    total: int = TABLE_LIMIT,
+) -> list[Factor]:
     """Return factors whose product is the distribution of `target` given its context variables.
 
     Parameters
@@ -67,6 +74,13 @@ def stage_factors(target: int, stages: Sequence[tuple[Pairs, Floats]], cards: Se
     stages : sequence of (context, probabilities)
         A staging: contexts as (variable, code) pairs.
     cards : sequence of int
+    largest, total : int
+        Most entries of a table, and of all of them together.
+
+    Raises
+    ------
+    LimitError
+        If a table is too large, or all of them together are, as those of deep stagings may be.
     """
     groups: dict[frozenset[int], list[tuple[Pairs, Floats]]] = {}
     for pairs, row in stages:
@@ -75,6 +89,10 @@ def stage_factors(target: int, stages: Sequence[tuple[Pairs, Floats]], cards: Se
     for variables in sorted(groups, key=len, reverse=True):
         home = next((larger for larger in joined if variables <= larger), variables)
         joined.setdefault(home, []).extend(groups[variables])
+    sizes = [prod(cards[v] for v in variables) * cards[target] for variables in joined]
+    for size, limit in ((max(sizes), largest), (sum(sizes), total)):
+        if size > limit:
+            raise too_large(size, limit)
     factors = []
     for variables, members in joined.items():
         scope = (*sorted(variables), target)

@@ -307,7 +307,12 @@ def _weighted(weights: Floats, logs: Floats) -> float:
 
 # ---------------------------------------------------------------- imputation
 def complete_codes(
-    tree: CStree, codes: Codes, method: Literal["mode", "draw"] = "mode", random_state: RandomState = None
+    tree: CStree,
+    codes: Codes,
+    method: Literal["mode", "draw"] = "mode",
+    random_state: RandomState = None,
+    *,
+    start: int = 0,
 ) -> Codes:
     """Return codes in which the missing cells (-1) are filled in.
 
@@ -318,6 +323,8 @@ def complete_codes(
     method : {"mode", "draw"}
         The jointly most probable completion of each row, or one drawn from their distribution given what is known.
     random_state : int, Generator or None
+    start : int
+        The number of rows before these, for messages.
     """
     if method not in ("mode", "draw"):
         raise InputError(f"there is no method {method!r} of imputing; choose 'mode' or 'draw'")
@@ -334,7 +341,7 @@ def complete_codes(
             weights, log_prob = _normalised(_Cells(tree, rows, job, codes).log_weights(logs))
             impossible = np.isneginf(log_prob)
             if impossible.any():
-                row = int(job.rows[np.flatnonzero(impossible)[0]]) + 1
+                row = start + int(job.rows[np.flatnonzero(impossible)[0]]) + 1
                 raise InputError(
                     f"row {row} has probability zero under the model whatever its missing cells are. Correct it, or"
                     " estimate the model's parameters by 'mean', which leaves nothing impossible."
@@ -401,7 +408,7 @@ def impute(
     """See :meth:`cslearn.CStree.impute`."""
     frame = as_frame(data, **options)
     codes = incomplete_codes(data, tree.states, **options)
-    filled = complete_codes(tree, codes, method, random_state)
+    filled = complete_codes(tree, codes, method, random_state, start=getattr(data, "start", 0))
     completed = Table(filled, tree.variables, [tree.states[v] for v in tree.variables]).to_frame()
     completed.index = frame.index
     for name in tree.variables:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     from cslearn.cstree import CStree
 
-__all__ = ["index_of", "predict", "predict_proba", "target_probabilities"]
+__all__ = ["index_of", "most_probable_states", "predict", "predict_proba", "target_probabilities"]
 
 
 def target_probabilities(
@@ -33,10 +34,12 @@ def target_probabilities(
     method: Method = "auto",
     n_samples: int = N_ROW_SAMPLES,
     random_state: RandomState = 0,
+    start: int = 0,
 ) -> Floats:
     """Return the distribution of a column in each row of codes, -1 for cells that are not known.
 
-    A row that is impossible under the model gets the distribution of the target without evidence, with a warning.
+    A row that is impossible under the model gets the distribution of the target without evidence, with a warning, which
+    counts rows from `start`.
     """
     distribution = partial(
         tree.queries.rows.distribution, target, method=method, n_samples=n_samples, random_state=random_state
@@ -44,7 +47,7 @@ def target_probabilities(
     result = distribution(codes)
     impossible = np.isnan(result[:, 0])
     if impossible.any():
-        row = int(np.flatnonzero(impossible)[0]) + 1
+        row = start + int(np.flatnonzero(impossible)[0]) + 1
         warnings.warn(
             f"{int(impossible.sum()):,} rows, the first of them row {row}, have probability zero under the model:"
             f" {tree.variables[target]!r} is predicted in them as if nothing were known",
@@ -72,18 +75,28 @@ def predict_proba(
     column = tree.queries.coder.variable(target)
     codes = incomplete_codes(data, tree.states, leave_out=[target], **options)
     probabilities = target_probabilities(
-        tree, codes, column, method=method, n_samples=n_samples, random_state=random_state
+        tree,
+        codes,
+        column,
+        method=method,
+        n_samples=n_samples,
+        random_state=random_state,
+        start=getattr(data, "start", 0),  # of a batch
     )
     return pd.DataFrame(probabilities, columns=labels_index(tree.states[target], target), index=index_of(data))
 
 
 def predict(tree: CStree, data: Any, target: str, **options: Any) -> pd.Series[Any]:
     """See :meth:`cslearn.CStree.predict`."""
+    return most_probable_states(predict_proba(tree, data, target, **options), tree.states[target], target)
+
+
+def most_probable_states(probabilities: pd.DataFrame, labels: Sequence[Any], target: str) -> pd.Series[Any]:
+    """Return the most probable state of a variable in each row of the probabilities of its states."""
     import pandas as pd
 
-    probabilities = predict_proba(tree, data, target, **options)
     best = probabilities.to_numpy().argmax(axis=1)
-    states = pd.Categorical.from_codes(best, categories=labels_index(tree.states[target]), ordered=True)
+    states = pd.Categorical.from_codes(best, categories=labels_index(labels), ordered=True)
     return pd.Series(states, index=probabilities.index, name=target)
 
 

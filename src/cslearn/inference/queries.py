@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property, partial
 from itertools import chain
 from math import inf, prod
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cslearn._numerics import RandomState, log_sum_exp
+from cslearn._wording import option
 from cslearn.errors import InputError, LimitError
 from cslearn.inference.estimates import Estimator, Method, check_method
 from cslearn.inference.evidence import Coder, Evidence
@@ -163,7 +164,7 @@ class Queries:
             lambda asked: estimator(asked=asked).shares(columns),
             method,
             "Give evidence on more variables, ask for fewer targets at once, or estimate the answer with"
-            " method='sampling'.",
+            f" {option('method', 'sampling')}.",
         )
         answer = pd.Series(table.ravel(), index=self._index(columns), name="probability", copy=False)
         answer.attrs.update(told)
@@ -201,7 +202,7 @@ class Queries:
             lambda: self._exact_log_prob(evidence),
             lambda asked: estimator(asked=asked).log_prob(),
             method,
-            "Estimate the probability with method='sampling'.",
+            f"Estimate the probability with {option('method', 'sampling')}.",
         )
 
     def _exact_log_prob(self, evidence: Mapping[str, Any]) -> float:
@@ -222,7 +223,7 @@ class Queries:
             lambda: (self._maximum(coded), True),
             lambda asked: (estimator(asked=asked).best(), False),
             method,
-            "Give evidence on more variables, or search without a proof with method='sampling'.",
+            f"Give evidence on more variables, or search without a proof with {option('method', 'sampling')}.",
         )
         if score == -inf:
             raise self.impossible(evidence or {})
@@ -257,7 +258,7 @@ class Queries:
                 estimator(asked=asked).joint_entropy() if everything else estimator(asked=asked).entropy(columns)
             ),
             method,
-            "Ask for fewer targets at once, or estimate the entropy with method='sampling'.",
+            f"Ask for fewer targets at once, or estimate the entropy with {option('method', 'sampling')}.",
         )
 
     def mutual_information(
@@ -280,7 +281,7 @@ class Queries:
             lambda: self._information(first, second, evidence),
             lambda asked: estimator(asked=asked).information(first, second),
             method,
-            "Ask for fewer variables at once, or estimate the information with method='sampling'.",
+            f"Ask for fewer variables at once, or estimate the information with {option('method', 'sampling')}.",
         )
 
     def _information(self, first: Sequence[int], second: Sequence[int], evidence: Mapping[str, Any] | None) -> float:
@@ -307,6 +308,8 @@ class Queries:
 
     # ------------------------------------------------------------------ how it is computed
     def _targets(self, targets: str | Sequence[str]) -> tuple[int, ...]:
+        if not isinstance(targets, Iterable):
+            raise InputError(f"the variables to ask for are a name or a sequence of names, not {targets!r}")
         names = [targets] if isinstance(targets, str) else list(targets)
         if not names:
             raise InputError("there are no targets: name at least one variable")
@@ -346,10 +349,7 @@ class Queries:
         for pairs, row in self.stages[v]:
             if all(hard.get(u, x) == x and x in allowed.get(u, (x,)) for u, x in pairs):
                 stages.append((tuple([(u, x) for u, x in pairs if u not in hard]), row))
-        sizes = [prod(self.cards[u] for u, _ in pairs) * self.cards[v] for pairs, _ in stages]
-        if max(sizes) > self.max_table:
-            raise LimitError(f"the stages of {self.tree.variables[v]!r} need a table of {max(sizes):.3g} entries")
-        factors = stage_factors(v, stages, self.cards)
+        factors = stage_factors(v, stages, self.cards, largest=self.max_table)
         if own is not None:
             factors = [
                 Factor(tuple([u for u in scope if u != v]), np.asarray(table.take(own, axis=scope.index(v))))

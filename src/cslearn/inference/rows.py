@@ -20,12 +20,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from cslearn._numerics import RandomState, as_generator
+from cslearn._numerics import RandomState, as_generator, log_sum_exp_axis
+from cslearn._wording import option
+from cslearn.counts import StageFinder
 from cslearn.errors import EstimateWarning, LimitError
 from cslearn.inference.compiled import Compiled
 from cslearn.inference.estimates import Method, check_method
 from cslearn.inference.evidence import Evidence
-from cslearn.inference.factors import Factor, Floats, elimination_order, stage_factors, sum_out
+from cslearn.inference.factors import TABLE_LIMIT, Factor, Floats, elimination_order, stage_factors, sum_out
 from cslearn.inference.sampling import FEW, Draws, NoDrawAgreesError, draws_given
 
 if TYPE_CHECKING:
@@ -65,12 +67,45 @@ class Rows:
         self.cards = queries.cards
         self.parents = queries.parents
         self.order = [queries.coder.column[name] for name in queries.tree.order]
-        self.factors = [stage_factors(v, stages, self.cards) for v, stages in enumerate(queries.stages)]
+        self._factors: dict[int, list[Factor]] = {}
+        self._room = TABLE_LIMIT
+        self._stages: dict[int, tuple[StageFinder, Floats]] = {}
         self.families = [(*parents, v) for v, parents in enumerate(self.parents)]
         self.touching: list[list[int]] = [[] for _ in self.cards]
         for v, family in enumerate(self.families):
             for u in family:
                 self.touching[u].append(v)
+
+    def factors(self, v: int) -> list[Factor]:
+        """Return the factors of a variable; a LimitError if these, with those made before, are too large to keep."""
+        if v not in self._factors:
+            self._factors[v] = stage_factors(v, self.queries.stages[v], self.cards, total=self._room)
+            self._room -= sum(table.size for _, table in self._factors[v])
+        return self._factors[v]
+
+    def log_conditional(self, v: int, codes: Codes) -> Floats:
+        """Return the log-probability of a variable given its parents in rows in which its whole family is known."""
+        if v not in self._stages:
+            stages = self.queries.stages[v]
+            with np.errstate(divide="ignore"):
+                self._stages[v] = StageFinder([pairs for pairs, _ in stages]), np.log([row for _, row in stages])
+        find, logs = self._stages[v]
+        found: Floats = logs[find(codes), codes[:, v]]
+        return found
+
+    def _posterior_of_one(self, block: Block, keep: Sequence[int], codes: Codes) -> tuple[Floats, Floats]:
+        """Return what :meth:`posterior` does for a block of one cell: each of its states is tried, without tables."""
+        (only,) = block[0]
+        filled = codes.copy()
+        logs = np.zeros((len(codes), self.cards[only]))
+        for x in range(self.cards[only]):
+            filled[:, only] = x
+            for v in block[1]:
+                logs[:, x] += self.log_conditional(v, filled)
+        log_prob = log_sum_exp_axis(logs, 1)
+        possible = log_prob > -np.inf
+        shares = np.exp(logs - np.where(possible, log_prob, 0.0)[:, None])
+        return (shares if keep else possible.astype(float)), log_prob
 
     @cached_property
     def compiled(self) -> Compiled:
@@ -110,7 +145,7 @@ class Rows:
         members, families = set(block[0]), block[1]
         factors = []
         for v in families:
-            for scope, table in self.factors[v]:
+            for scope, table in self.factors(v):
                 known = [axis for axis, u in enumerate(scope) if u not in members]
                 free = [axis for axis, u in enumerate(scope) if u in members]
                 own = tuple(scope[axis] for axis in free)
@@ -131,8 +166,10 @@ class Rows:
         log_prob : ndarray, shape (rows,)
             Log of the sum over the block of the product of its families; minus infinity in impossible rows.
         """
+        if len(block[0]) == 1:
+            return self._posterior_of_one(block, keep, codes)
         cards = dict(enumerate(self.cards)) | {-1: 1}
-        scopes = [(*(u for u in scope if u in block[0]), -1) for v in block[1] for scope, _ in self.factors[v]]
+        scopes = [(*(u for u in scope if u in block[0]), -1) for v in block[1] for scope, _ in self.factors(v)]
         order = elimination_order(scopes, (*keep, -1), cards, self.queries.max_table)
         sizes = [self.cards[v] for v in keep]
         table = np.zeros((len(codes), *sizes))
@@ -240,8 +277,7 @@ class Rows:
         with np.errstate(divide="ignore"):
             for v, parts in whole.items():
                 rows = np.concatenate(parts)
-                for scope, table in self.factors[v]:
-                    total[rows] += np.log(table[tuple(codes[rows, u] for u in scope)])
+                total[rows] += self.log_conditional(v, codes[rows])
         hard: set[int] = set()
         for block, parts in jobs.items():
             rows = np.concatenate(parts)
@@ -272,7 +308,7 @@ class _RowEstimates:
             except LimitError as error:
                 if self.method == "exact":
                     raise LimitError(
-                        f"{error} Fill in more columns of the rows, or estimate it with method='sampling'."
+                        f"{error} Fill in more columns of the rows, or estimate it with {option('method', 'sampling')}."
                     ) from None
         draws = self._draws(known, [target])
         if draws is None:

@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cslearn._numerics import RandomState, as_generator, log_sum_exp_axis
-from cslearn.counts import stage_of_rows
+from cslearn.counts import StageFinder
 from cslearn.errors import InputError
 from cslearn.inference.evidence import Evidence
 from cslearn.inference.factors import Floats
@@ -45,8 +45,8 @@ ENOUGH, FEW = 0.01, 100
 # A population has this share of the draws, but not fewer than that where there are as many. It is moved when those that
 # count are fewer than this share of a group.
 POPULATION, LEAST, UNEVEN = 0.1, 1000, 0.5
-# Most entries of the table of a family; the stages of a larger one are found context by context.
-FAMILY = 1 << 20
+# Most entries of the table of a family; the stages of a larger one are found by going down their decision tree.
+FAMILY = 1 << 14
 # The search for the most probable outcome: sweeps, and the power of the probabilities in the last of them.
 SWEEPS, POWER = 40, 8.0
 
@@ -128,6 +128,7 @@ class _Model:
         self.stages: dict[int, NDArray[np.intp] | None] = {}
         self.logs: dict[int, Floats] = {}
         self.strides: dict[int, dict[int, np.int32]] = {}
+        self.finders: dict[int, StageFinder] = {}
         with np.errstate(divide="ignore"):
             for v in self.order:
                 self._tabulate(v)
@@ -137,6 +138,7 @@ class _Model:
         sizes = [self.cards[u] for u in self.parents[v]]
         if prod(sizes) * self.cards[v] > FAMILY:
             self.stages[v], self.logs[v] = None, np.log(self.rows[v])
+            self.finders[v] = StageFinder(self.contexts[v])
             return
         place = {u: axis for axis, u in enumerate(self.parents[v])}
         stages = np.zeros(sizes, dtype=np.intp)
@@ -153,7 +155,7 @@ class _Model:
         """Return the stage of a variable in each draw."""
         table = self.stages[v]
         if table is None:
-            return stage_of_rows(codes.T, self.contexts[v])
+            return self.finders[v](codes.T)
         index = np.zeros(codes.shape[1], dtype=np.int32)
         for u, stride in self.strides[v].items():
             index += codes[u] * stride
@@ -165,7 +167,7 @@ class _Model:
             own = codes[v].copy()
             for x in range(self.cards[v]):
                 codes[v] = x
-                yield self.logs[c][stage_of_rows(codes.T, self.contexts[c]), codes[c]]
+                yield self.logs[c][self.finders[c](codes.T), codes[c]]
             codes[v] = own
             return
         d = np.int32(self.cards[c])

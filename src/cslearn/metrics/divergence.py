@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 
 from cslearn._numerics import RandomState
+from cslearn._wording import wording
 from cslearn.cstree import CStree
 from cslearn.cstree.joint import log_joint
 from cslearn.errors import InputError
@@ -136,7 +137,8 @@ def _exact(p: CStree, q: CStree) -> Divergence:
 def _check_same_variables(p: CStree, q: CStree) -> None:
     for model, name in ((p, "p"), (q, "q")):
         if model.parameters is None:
-            raise InputError(f"{name} has no parameters: estimate them with fit_parameters(data)")
+            remedy = wording("estimate them with fit_parameters(data)", "`cslearn fit` writes models that have them")
+            raise InputError(f"{name} has no parameters: {remedy}")
     check_same_states(p, q)
 
 
@@ -162,6 +164,8 @@ def _leaves_support(p: CStree, q: CStree) -> bool:
     import networkx as nx
 
     assert q.parameters is not None
+    if all((rows > 0).all() for rows in p.needed_parameters().values()):  # then every outcome can be produced
+        return any((rows == 0).any() for rows in q.parameters.values())
     dag = p.to_dag()
     for variable in q.order:
         for context, row in zip(q.stagings[variable], q.parameters[variable], strict=True):

@@ -69,7 +69,7 @@ def adapted_prior(problem: Any, order: NDArray[np.int64]) -> TreePrior:
     >>> adapted_prior(order_problem(Scores(much.sample_table(1000, random_state=0))), order)
     TreePrior(root=0.98, split=0.8, same=0.05, deeper=0.3)
     """
-    from cslearn._kernels.either import new_state
+    from cslearn._kernels.levels import new_state
     from cslearn._kernels.relocation import rescore, set_order
 
     state = new_state(problem)

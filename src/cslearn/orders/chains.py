@@ -21,14 +21,15 @@ from itertools import zip_longest
 from math import inf, lgamma
 from threading import Event, Lock
 from time import perf_counter
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cslearn._numerics import n_threads
-from cslearn.errors import InputError
+from cslearn._wording import option
+from cslearn.errors import InputError, LimitError
+from cslearn.orders.engines import Engine, as_engine
 
 if TYPE_CHECKING:
     from cslearn.orders.checkpoint import Checkpoint
@@ -37,6 +38,7 @@ __all__ = ["Chain", "Progress", "default_max_iter", "default_n_iter", "sample_ch
 
 # A block of moves lasts about this long, so that progress and interrupts are seen in time.
 BLOCK_SECONDS = 0.1
+MOVE_LIMIT = 10**9  # eight bytes are kept of each
 GREEDY_SWEEPS = 50
 # The power of the posterior that the flattest companion samples from.
 FLATTEST = 0.4
@@ -126,8 +128,8 @@ def sample_chains(
 
     Parameters
     ----------
-    problem : Problem
-        From :func:`cslearn.orders.problem.order_problem`.
+    problem : Engine, or a problem
+        What gives the scores; a problem is that of :func:`cslearn.orders.order_problem` or `lookup_problem`.
     n_chains : int
         Independent chains, each with a random start and random numbers of its own.
     n_iter : int, optional
@@ -163,14 +165,18 @@ def sample_chains(
     interrupted : bool
         Whether an interrupt (Ctrl-C) ended the sampling early; the chains hold what was done until then.
     """
-    p = len(problem.cards)
+    engine = as_engine(problem)
+    p = engine.p
     goal = default_n_iter(p) if n_iter is None else n_iter
     limit = goal if until is None else max(goal, default_max_iter(p) if max_iter is None else max_iter)
     seeds = (
         np.random.SeedSequence(random_state) if not isinstance(random_state, np.random.SeedSequence) else random_state
     )
+    if goal > MOVE_LIMIT:
+        raise LimitError(f"{option('n_iter', goal)} is more than {MOVE_LIMIT:,} moves, the most that a chain makes")
+    limit = min(limit, MOVE_LIMIT)
     walks = [
-        _Walk(problem, seed, greedy_start, n_temperatures, first)
+        _Walk(engine, seed, greedy_start, n_temperatures, first)
         for seed, first in zip_longest(seeds.spawn(n_chains), starts[:n_chains])
     ]
     _drawing(goal, burn_in, thin)
@@ -271,17 +277,16 @@ class _Walk:
 
     def __init__(
         self,
-        problem: Any,
+        engine: Engine,
         seed: np.random.SeedSequence,
         greedy_start: bool,
         n_temperatures: int = 1,
         first: NDArray[np.integer] | None = None,
     ) -> None:
-        p = len(problem.cards)
-        self.problem, self.greedy_start, self.first = problem, greedy_start, first
+        p = engine.p
+        self.engine, self.greedy_start, self.first = engine, greedy_start, first
         self.powers = np.linspace(1.0, FLATTEST, n_temperatures).tolist() if n_temperatures > 1 else [1.0]
-        self.kernels = _kernels(problem)
-        self.states = [self.kernels.new_state(problem) for _ in self.powers]
+        self.states = [engine.new_state() for _ in self.powers]
         # A stream for each companion and one for their exchanges, so that where a run is cut does not matter.
         companions = seed.spawn(n_temperatures) if n_temperatures > 1 else []
         self.rngs = [np.random.default_rng(s) for s in (seed, *companions)]
@@ -331,8 +336,7 @@ class _Walk:
             if not rest and size > self.thin:
                 size -= size % self.thin
             block_begin = perf_counter()
-            self.moved += self.kernels.run(
-                self.problem,
+            self.moved += self.engine.run(
                 self.states[0],
                 self.rng.random((size, 2)),
                 False,
@@ -355,12 +359,12 @@ class _Walk:
 
     def _move_companions(self) -> None:
         """Let the companions make as many moves as the chain has since the last time, and then change places."""
-        run = self.kernels.run
+        run = self.engine.run
         p = len(self.best_order)
         trace, nothing = np.empty(self.period), np.empty((0, p), dtype=np.int32)
         for power, state, rng in zip(self.powers[1:], self.states[1:], self.rngs[1:-1], strict=True):
             moves = rng.random((self.period, 2))
-            run(self.problem, state, moves, False, trace, self.best_order, self.best, self.period + 1, nothing, power)
+            run(state, moves, False, trace, self.best_order, self.best, self.period + 1, nothing, power)
         # Even and odd pairs in turns, so that an order can travel all the way.
         for i in range(self.done // self.period % 2, len(self.powers) - 1, 2):
             here, there = self.states[i].score.sum(), self.states[i + 1].score.sum()
@@ -369,18 +373,18 @@ class _Walk:
 
     def _start(self, stop: Event) -> None:
         """Begin at a random order or the one that is given, or at a local optimum near it."""
-        run = self.kernels.run
+        run = self.engine.run
         p = len(self.best_order)
         for state, rng in zip(self.states, self.rngs, strict=False):
-            order = random_order(self.problem.before, rng) if self.first is None else self.first.astype(np.int64)
-            self.kernels.set_order(self.problem, state, order)
+            order = random_order(self.engine.before, rng) if self.first is None else self.first.astype(np.int64)
+            self.engine.set_order(state, order)
         first = self.states[0]
         self.best_order[:], self.best[0] = first.order, first.score.sum()
         nothing = np.empty((0, p), dtype=np.int32)
         for _ in range(GREEDY_SWEEPS if self.greedy_start else 0):
             sweep = np.column_stack([(self.rng.permutation(p) + 0.5) / p, np.zeros(p)])
             if stop.is_set() or not run(
-                self.problem, first, sweep, True, np.empty(p), self.best_order, self.best, p + 1, nothing, 1.0
+                first, sweep, True, np.empty(p), self.best_order, self.best, p + 1, nothing, 1.0
             ):
                 break
         self.start_score = float(first.score.sum())
@@ -448,13 +452,12 @@ class _Walk:
             array[...] = arrays[name]
         if self.trace.shape != (self.done,) or self.kept.shape != (self.done // self.thin, len(self.best_order)):
             raise ValueError("the numbers of moves and draws differ")
-
-
-def _kernels(problem: Any) -> ModuleType:
-    """Return the compiled functions for a problem: local scores are summed up, or looked up."""
-    from cslearn._kernels import lookup, relocation
-
-    return lookup if isinstance(problem, lookup.LookupProblem) else relocation
+        # The kernels do not check what they index with.
+        orders = np.vstack([*(state.order for state in self.states), self.best_order, self.kept])
+        if not (np.sort(orders, axis=1) == np.arange(len(self.best_order))).all():
+            raise ValueError("a row is no order of the variables")
+        if any((state.position[state.order] != np.arange(len(state.order))).any() for state in self.states):
+            raise ValueError("the positions are not those of the order")
 
 
 def exchange_log_ratio(power: float, other: float, score: float, other_score: float) -> float:

@@ -77,7 +77,7 @@ class Checkpoint:
         """
         if not os.path.exists(self.path):
             return None
-        header, arrays = read_arrays(self.path, KIND)
+        header, arrays = read_arrays(self.path, KIND, oldest=2)
         try:
             differences = self._differences(header["settings"])
             if differences and self.renewed:

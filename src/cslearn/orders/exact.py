@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from cslearn._numerics import n_threads
 from cslearn.errors import InputError
-from cslearn.orders.subsets import SubsetScores
+from cslearn.orders.subsets import LevelScores
 
 __all__ = ["ExactOrders"]
 
@@ -38,7 +38,7 @@ class ExactOrders:
 
     Parameters
     ----------
-    subsets : SubsetScores
+    subsets : SubsetScores, or scores of all levels of another kind
     before : ndarray of bool, shape (p, p), optional
         ``before[i, j]`` tells that variable `i` must come before `j` in every order.
 
@@ -54,7 +54,7 @@ class ExactOrders:
     True
     """
 
-    subsets: SubsetScores
+    subsets: LevelScores
     before: NDArray[np.bool_] | None = None
 
     @property
@@ -153,12 +153,7 @@ class ExactOrders:
         """The probability that the variable of the row is a context variable of that of the column, shape (p, p)."""
         found = np.zeros((self.p, self.p))
         for i, candidates in enumerate(self.subsets.scores.candidates):
-            levels = self.level_probabilities[i]
-            sums, without = self.subsets.sums[i], self.subsets.without[i]
-            for k, column in enumerate(candidates):
-                holds = (np.arange(len(levels)) >> k & 1).astype(bool)
-                rest = np.flatnonzero(holds) & ~(1 << k)
-                found[column, i] = levels[holds] @ -np.expm1(without[rest] - sums[holds])
+            found[candidates, i] = self.subsets.context_probabilities(i, self.level_probabilities[i])
         return np.clip(found, 0.0, 1.0)
 
     def draw(self, size: int, rng: np.random.Generator) -> NDArray[np.int32]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 import zipfile
+import zlib
 from collections.abc import Mapping
+from hashlib import sha256
 from io import BytesIO
 from typing import Any
 
@@ -16,7 +18,8 @@ from cslearn.errors import FileError
 
 __all__ = ["read_arrays", "write_arrays"]
 
-FORMAT = 1
+FORMAT = 2  # format 1 had no checksum
+CHECKSUM = "sha256"
 HEADER = "header"
 
 
@@ -34,14 +37,17 @@ def write_arrays(
     arrays : mapping of str to ndarray
         No name is "header".
     """
-    text = json.dumps({"kind": kind, "format": FORMAT, **header}, ensure_ascii=False)
+    content_of = {"kind": kind, "format": FORMAT, **header}
+    text = json.dumps({**content_of, CHECKSUM: _checksum(content_of, arrays)}, ensure_ascii=False)
     content = BytesIO()
     np.savez(content, **{HEADER: np.frombuffer(text.encode("utf-8"), dtype=np.uint8)}, **arrays)  # type: ignore[arg-type]
     atomic_write(path, content.getvalue())
 
 
-def read_arrays(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Return the header and the arrays of a file.
+def read_arrays(
+    path: str | os.PathLike[str], kind: str, oldest: int = 1
+) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Return the header and the arrays of a file of at least the format `oldest`.
 
     Raises
     ------
@@ -57,13 +63,41 @@ def read_arrays(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any]
         found, version = header["kind"], header["format"]
     except FileNotFoundError as error:
         raise FileError(f"There is no file {name}. Check the name and the directory.") from error
-    except (OSError, EOFError, ValueError, KeyError, TypeError, AttributeError, zipfile.BadZipFile) as error:
+    except (
+        OSError,
+        EOFError,
+        ValueError,
+        NotImplementedError,
+        MemoryError,
+        zlib.error,
+        KeyError,
+        TypeError,
+        AttributeError,
+        zipfile.BadZipFile,
+    ) as error:
         raise FileError(f"{name} is damaged, or it does not hold {_a(kind)}: {error}") from error
     if found != kind:
         raise FileError(f"{name} holds {_a(found)}, not {_a(kind)}.")
-    if version != FORMAT:
-        raise FileError(f"{name} has format {version}, and this version of cslearn reads format {FORMAT}. Update it.")
+    if version not in range(oldest, FORMAT + 1):
+        raise FileError(
+            f"{name} has format {version}, and this version of cslearn reads formats {oldest} to {FORMAT}. Read it with"
+            " the version that wrote it, or make it again."
+        )
+    if version > 1 and header.pop(CHECKSUM, None) != _checksum(header, arrays):
+        raise FileError(
+            f"{name} is damaged: it was changed after it was written, since its checksum is that of another content."
+        )
     return header, arrays
+
+
+def _checksum(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> str:
+    """Return the SHA-256 of everything that a file holds."""
+    digest = sha256(json.dumps(header, sort_keys=True).encode("ascii"))
+    for name, array in sorted(arrays.items()):
+        array = np.asarray(array)
+        digest.update(json.dumps([name, array.dtype.str, array.shape]).encode("ascii"))
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
 
 
 def _a(kind: str) -> str:

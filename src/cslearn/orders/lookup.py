@@ -7,25 +7,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cslearn.orders.subsets import SubsetScores, subsets_fit
-from cslearn.orders.triples import are_triples
+from cslearn.orders.subsets import SubsetScores
 from cslearn.scores import Scores
 
 __all__ = ["are_looked_up", "lookup_problem"]
 
-# Up to this many candidates local scores are looked up by subsets of these.
+# Up to this many candidates local scores are looked up by subsets of these, and beyond two context variables always.
 MOST_LOOKED_UP = 14
 
 
 def are_looked_up(scores: Scores) -> bool:
     """Tell whether local scores are looked up by subsets of the candidates, not summed up for each level anew."""
-    if scores.beta <= 2:
-        return max(map(len, scores.candidates)) <= MOST_LOOKED_UP
-    if not are_triples(scores):
-        return True
-    cards = scores.table.cards
-    sets = [tuple(int(cards[c]) for c in own) for own in scores.candidates]
-    return all(subsets_fit(own, beta) for own, beta in zip(sets, scores.betas, strict=True))
+    return not scores.grown and (scores.beta > 2 or max(map(len, scores.candidates)) <= MOST_LOOKED_UP)
 
 
 def lookup_problem(subsets: SubsetScores, before: NDArray[np.bool_] | None = None) -> Any:

@@ -48,9 +48,9 @@ class OrderPosterior:
 
     Examples
     --------
-    >>> from cslearn import CStreeLearner
+    >>> from cslearn import Chains, CStreeLearner
     >>> from cslearn.datasets import chickenpox_model
-    >>> learner = CStreeLearner(n_iter=500).fit(chickenpox_model().sample(1000, random_state=0))
+    >>> learner = CStreeLearner(search=Chains(n_iter=500)).fit(chickenpox_model().sample(1000, random_state=0))
     >>> learner.posterior_
     CStreePosterior(4 chains, 1600 draws of 4 variables)
     >>> list(learner.posterior_.precedence().columns)
@@ -180,9 +180,9 @@ class OrderPosterior:
 
         Examples
         --------
-        >>> from cslearn import CStreeLearner
+        >>> from cslearn import Chains, CStreeLearner
         >>> from cslearn.datasets import chickenpox_model
-        >>> learner = CStreeLearner(n_iter=500).fit(chickenpox_model().sample(1000, random_state=0))
+        >>> learner = CStreeLearner(search=Chains(n_iter=500)).fit(chickenpox_model().sample(1000, random_state=0))
         >>> draws = learner.posterior_.to_frame()
         >>> draws.columns.tolist()
         ['chain', 'draw', 'log_score', 'order']
@@ -209,9 +209,9 @@ class OrderPosterior:
 
         Examples
         --------
-        >>> from cslearn import CStreeLearner
+        >>> from cslearn import Chains, CStreeLearner
         >>> from cslearn.datasets import chickenpox_model
-        >>> learner = CStreeLearner(n_iter=500).fit(chickenpox_model().sample(1000, random_state=0))
+        >>> learner = CStreeLearner(search=Chains(n_iter=500)).fit(chickenpox_model().sample(1000, random_state=0))
         >>> learner.posterior_.to_arviz().posterior["before"].dims
         ('chain', 'draw', 'variable', 'other')
         """
@@ -235,10 +235,10 @@ class OrderPosterior:
         Examples
         --------
         >>> import pathlib, tempfile
-        >>> from cslearn import CStreeLearner
+        >>> from cslearn import Chains, CStreeLearner
         >>> from cslearn.datasets import chickenpox_model
         >>> from cslearn.orders import OrderPosterior
-        >>> learner = CStreeLearner(n_iter=500).fit(chickenpox_model().sample(1000, random_state=0))
+        >>> learner = CStreeLearner(search=Chains(n_iter=500)).fit(chickenpox_model().sample(1000, random_state=0))
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     learner.posterior_.save(pathlib.Path(folder, "draws.npz"))
         ...     again = OrderPosterior.load(pathlib.Path(folder, "draws.npz"))

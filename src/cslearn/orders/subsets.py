@@ -6,32 +6,30 @@ sets; for these they serve every context bound, the exact search and the sampler
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import combinations, product
-from math import comb, inf, log, prod
-from typing import Any
+from math import comb, inf, prod
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cslearn._numerics import n_threads
 from cslearn.orders.problem import has_usual_weights, order_problem
-from cslearn.priors import StagingKind
-from cslearn.scores import MOST_ORDERED, Scores, entries_of_tables
-from cslearn.stagings.every import AllWeights, binary_others, cover_fits, is_binary_three
-from cslearn.stagings.level import LevelWeights, full_split_weight, line_gain, root_weight
+from cslearn.scores import Scores
+from cslearn.stagings.level import full_split_weight
+from cslearn.stagings.tree_weights import n_contexts
 
-__all__ = ["MOST_CANDIDATES", "SubsetScores", "memory_of_subsets", "subsets_fit"]
+__all__ = ["MOST_CANDIDATES", "LevelScores", "SubsetScores", "memory_of_subsets", "subsets_fit"]
 
 Floats = NDArray[np.float64]
 
 # Beyond two context variables a candidate set may have so many members, work on its subsets may take so many bytes, and
-# its tables of contexts so many entries, or its contexts so many splits where each stands once.
+# its contexts may have so many splits.
 SUBSET_MEMORY = 1 << 26
-MOST_ENTRIES = 1 << 21
 MOST_SPLITS = 1 << 19
 MOST_CANDIDATES = 12
 
@@ -42,15 +40,36 @@ def memory_of_subsets(cards: tuple[int, ...], beta: int) -> int:
     return 8 * sum(comb(n, t) * d**t << (n - t) for t in range(max(min(beta, n + 1), 1))) + (16 << n)
 
 
-def subsets_fit(cards: tuple[int, ...], beta: int, stagings: StagingKind = "tree") -> bool:
+def subsets_fit(cards: tuple[int, ...], beta: int) -> bool:
     """Tell whether the levels of one candidate set with these cardinalities can be worked on."""
     beta = min(beta, max(2, len(cards)))
     if len(cards) > MOST_CANDIDATES or memory_of_subsets(cards, beta) > SUBSET_MEMORY:
         return False
-    if beta <= 2:
-        return True
-    most = MOST_SPLITS if beta > MOST_ORDERED and stagings == "tree" else MOST_ENTRIES
-    return entries_of_tables(cards, beta, stagings) <= most and (stagings == "tree" or cover_fits(cards, beta))
+    # Each variable of a context that is split on is asked for before, or by the split.
+    return beta <= 2 or n_contexts([2 * d for d in cards], beta) <= MOST_SPLITS
+
+
+class LevelScores(Protocol):
+    """Log local order scores of all levels, as the search over all orders wants them."""
+
+    @property
+    def scores(self) -> Any:
+        """The scores of the data."""
+
+    @property
+    def p(self) -> int:
+        """Number of variables."""
+
+    @property
+    def local(self) -> tuple[Floats, ...]:
+        """For each variable the log local order score of every level, by subsets of its candidates."""
+
+    @property
+    def best(self) -> tuple[Floats, ...]:
+        """For each variable the log joint score of the best staging of every level."""
+
+    def context_probabilities(self, i: int, levels: Floats) -> Floats:
+        """Return how probable each candidate is in a context of a variable, given the chances of its levels."""
 
 
 @dataclass(frozen=True)
@@ -97,12 +116,22 @@ class SubsetScores:
         problem = self._problem
         return self._by_target(lambda work: work.sums(1, problem))
 
+    def context_probabilities(self, i: int, levels: Floats) -> Floats:
+        """Return how probable each candidate is in a context of a variable, given the chances of its levels."""
+        sums, without = self.sums[i], self.without[i]
+        found = np.zeros(len(self.scores.candidates[i]))
+        for k in range(len(found)):
+            holds = (np.arange(len(levels)) >> k & 1).astype(bool)
+            rest = np.flatnonzero(holds) & ~(1 << k)
+            found[k] = levels[holds] @ -np.expm1(without[rest] - sums[holds])
+        return found
+
     @cached_property
     def best(self) -> tuple[Floats, ...]:
         """For each variable the log joint score of the best staging of every level.
 
-        Beyond three context variables, with a prior that weighs trees, it is a lower bound: what the recursion of
-        :mod:`cslearn.stagings.level` finds, without the search of :mod:`cslearn.stagings.best` for each level.
+        Beyond two context variables, with a prior that weighs trees, it is a lower bound: what the recursion of
+        :mod:`cslearn.stagings.level` finds.
         """
         return self._by_target(lambda work: work.maxima() - work.normaliser())
 
@@ -127,12 +156,11 @@ class _Work:
         self.cards = tuple(int(scores.table.cards[c]) for c in scores.candidates[i])
         self.n = len(self.cards)
         self.beta = scores.betas[i]
-        self.all_stagings = scores.stagings == "all" and min(self.beta, self.n) > 2
 
     @cached_property
     def arrays(self) -> tuple[Any, Floats, Floats]:
         """The shape, the scores of contexts and the constants of splits that reach the bound."""
-        once = self.beta > MOST_ORDERED and not self.all_stagings
+        once = self.beta > 2
         shape, context_index, (starts, index) = _shape(self.cards, self.beta, once)
         if once:
             flat_scores = self.scores.context_scores(self.i)
@@ -151,11 +179,7 @@ class _Work:
         """Return the log sums for all subsets, with prior weights of a level with `more` further variables."""
         if problem is not None:
             return self._sums_of_levels(more, problem)
-        if not self.all_stagings:
-            return self._sums_of_trees(more)
-        if is_binary_three(self.cards, self.beta):
-            return np.logaddexp(self._sums_of_trees(more), self._others(more, np.logaddexp))
-        return np.array([weights.log_sum() for weights in self._by_cover(more)])
+        return self._sums_of_trees(more)
 
     def _sums_of_levels(self, more: int, problem: Any) -> Floats:
         from cslearn._kernels.level_subsets import sums_of_levels
@@ -174,6 +198,7 @@ class _Work:
             problem.split_weight,
             problem.whole,
             problem.both,
+            problem.both_e,
             more,
             found,
         )
@@ -190,33 +215,12 @@ class _Work:
 
     def maxima(self) -> Floats:
         """Return the largest log-weights for all subsets."""
-        if not self.all_stagings:
-            return self._maxima_of_trees()
-        if is_binary_three(self.cards, self.beta):
-            return np.maximum(self._maxima_of_trees(), self._others(0, np.maximum))
-        return np.array([weights.maximum()[0] for weights in self._by_cover(0)])
-
-    def _others(self, more: int, combine: np.ufunc) -> Floats:
-        """Return the sums or maxima over the stagings that no tree draws, for all subsets of binary candidates."""
-        sizes = [self.scores.n_counted(self.i, size + more) for size in range(self.n + 1)]
-        prior = self.scores.prior
-        two = [prior.log_stop(m, 2, 3) + prior.log_share(m, 2) / 4 if m > 2 else 0.0 for m in sizes]
-        three = [prior.log_share(m, 3) / 8 if m > 2 else 0.0 for m in sizes]
-        stages = self.scores.stage_scores(self.i, np.arange(self.n))
-        return binary_others(stages, np.array(two), np.array(three), combine)
-
-    def _by_cover(self, more: int) -> Iterator[LevelWeights | AllWeights]:
-        for subset in range(1 << self.n):
-            level = np.array([k for k in range(self.n) if subset >> k & 1], dtype=np.intp)
-            yield self.scores.all_weights(self.i, level, self.scores.n_counted(self.i, len(level) + more))
-
-    def _maxima_of_trees(self) -> Floats:
         from cslearn._kernels.subsets import maxima_of_subsets
 
         shape, scores, constants = self.arrays
         table = np.empty(_table_size(shape))
         full = self._full_splits()
-        maxima_of_subsets(shape, self._weights(self.n), full, self._pairs(), scores, constants, table)
+        maxima_of_subsets(shape, self._weights(self.n), full, scores, constants, table)
         return table[: 1 << self.n].copy()
 
     def _weights(self, m: int) -> Any:
@@ -233,7 +237,7 @@ class _Work:
             for t in range(beta + 1):
                 share[size, t] = prior.log_share(counted, t) if t <= size else 0.0
                 if t < beta and t <= size:
-                    stop[size, t] = prior.log_stop(counted, t, beta)
+                    stop[size, t] = prior.log_ending(counted, t, beta)
                     split[size, t, : beta - t] = splits[t][: beta - t]
         return Weights(stop, share, split)
 
@@ -251,24 +255,6 @@ class _Work:
                         of_set = tuple(sorted(self.cards[k] for k in members))
                         weights[m, t, s] = 0.0 if by_staging else full_split_weight(splits, t, of_set)
         return weights
-
-    def _pairs(self) -> Any:
-        """Return the weights of trees for stagings with two variables in all stages; none where they are not needed."""
-        from cslearn._kernels.subsets import Pairs
-
-        n, cards = self.n, np.array(self.cards, dtype=np.int64)
-        d = int(cards.max(initial=1)) + 1
-        splits = [self.scores.prior.splits(self.scores.n_counted(self.i, m), self.beta) for m in range(n + 1)]
-        if self.beta != 3 or any(weight < 0 for row in splits[n] for weight in row):
-            return Pairs(cards, np.zeros((0, d)), np.zeros(0), np.zeros((0, d, d)))
-        first, both, gain = np.zeros((n + 1, d)), np.full(n + 1, -inf), np.zeros((n + 1, d, d))
-        kinds = sorted(set(self.cards))
-        for m in range(3, n + 1):
-            both[m] = log(splits[m][0][1]) if splits[m][0][1] > 0 else -inf
-            for own in kinds:
-                first[m, own] = root_weight(splits[m], own)
-                gain[m, own, kinds] = [line_gain(splits[m], own, other) for other in kinds]
-        return Pairs(cards, first, both, gain)
 
     def normaliser(self) -> Floats:
         """Return the prior's log normaliser for all subsets."""
@@ -294,7 +280,7 @@ def _table_size(shape: Any) -> int:
 def _shape(cards: tuple[int, ...], beta: int, once: bool) -> tuple[Any, list[NDArray[np.int64]], tuple[Any, Any]]:
     """Return the shape, and where the scores stand in the tables of :class:`cslearn.stagings.level.LevelWeights`.
 
-    Or, if each context stands `once`, in the flat array of :class:`cslearn.stagings.deep.Layout`.
+    Or, if each context stands `once`, in the flat array of :class:`cslearn.stagings.tree_weights.Layout`.
     """
     from cslearn._kernels.subsets import Shape
 

@@ -34,9 +34,9 @@ def summarise(posterior: OrderPosterior) -> dict[str, Any]:
 
     Examples
     --------
-    >>> from cslearn import CStreeLearner
+    >>> from cslearn import Chains, CStreeLearner
     >>> from cslearn.datasets import chickenpox_model
-    >>> learner = CStreeLearner(n_iter=500).fit(chickenpox_model().sample(1000, random_state=0))
+    >>> learner = CStreeLearner(search=Chains(n_iter=500)).fit(chickenpox_model().sample(1000, random_state=0))
     >>> summary = summarise(learner.posterior_)
     >>> summary["chains"][0]["moves"], summary["chains"][0]["trace"]["every"], summary["chains"][0]["draws"]
     (500, 2, 400)

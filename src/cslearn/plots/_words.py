@@ -9,10 +9,14 @@ from string import ascii_letters
 from textwrap import wrap
 from typing import Any
 
+from cslearn._wording import condition
+
 __all__ = ["boxed", "context_lines", "keys", "name_lines", "one_line"]
 
 NAME_WIDTH = 22  # characters in a line of a name
 NAME_LINES = 4
+# Contexts of a label that are written out, and those that are looked at to write them in short.
+MOST_PATTERNS, MOST_CONTEXTS = 6, 60
 # Small l, capital I and one look alike, and capital O and zero.
 KEY_LETTERS = "".join(letter for letter in ascii_letters if letter not in "lIO")
 
@@ -109,6 +113,8 @@ def _join(
 def context_lines(contexts: Iterable[Mapping[str, Any]], states: Mapping[str, Sequence[Any]]) -> list[str]:
     """Return contexts in short, one line for each pattern: ``odor=foul|musty, ring=one`` or ``odor≠none``.
 
+    More than six patterns, or more than sixty contexts, are too many to read: of these only the number is told.
+
     Examples
     --------
     >>> from cslearn.plots._words import context_lines
@@ -116,15 +122,19 @@ def context_lines(contexts: Iterable[Mapping[str, Any]], states: Mapping[str, Se
     >>> context_lines(contexts, {"odor": ("none", "foul", "musty"), "ring": ("one", "two", "no")})
     ['odor≠none', 'odor=none, ring=one']
     """
+    given = list(contexts)
+    patterns = boxed(given, states) if len(given) <= MOST_CONTEXTS else []
+    if len(given) > MOST_CONTEXTS or len(patterns) > MOST_PATTERNS:
+        return [f"in {len(given)} contexts"]
     lines = []
-    for pattern in boxed(contexts, states):
+    for pattern in patterns:
         words = []
         for v, chosen in pattern.items():
             others = [x for x in states[v] if x not in chosen]
             if len(others) == 1 and len(chosen) > 1:
                 words.append(f"{one_line(v)}≠{one_line(others[0])}")
             else:
-                words.append(f"{one_line(v)}={'|'.join(map(one_line, chosen))}")
+                words.append(condition(one_line(v), "|".join(map(one_line, chosen))))
         lines.append(", ".join(words) or "always")
     return lines
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from cslearn._wording import condition
 from cslearn.plots._words import context_lines, name_lines, one_line
 from cslearn.plots.graph import Edge, checked_context, labels_in_context, line_widths, remaining
 from cslearn.plots.layout import layered_layout
@@ -218,7 +219,7 @@ def staged_tree_to_dot(
 
 
 def _outcome(variables: tuple[str, ...], outcome: tuple[Any, ...]) -> str:
-    return ", ".join(f"{one_line(v)}={one_line(x)}" for v, x in zip(variables, outcome, strict=False)) or "root"
+    return ", ".join(condition(one_line(v), one_line(x)) for v, x in zip(variables, outcome, strict=False)) or "root"
 
 
 def staged_tree_to_tikz(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import ceil, sqrt
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from cslearn._wording import condition
 from cslearn.errors import InputError, MissingExtraError
 from cslearn.plots._extra import figures
 from cslearn.plots._words import context_lines, keys, legend_lines, name_lines, one_line
@@ -29,6 +30,7 @@ Labels = Literal["auto", "inline", "legend", "none"]
 # Labels are written on the edges up to this many, of so many lines and characters; beyond, keys and a legend.
 INLINE_LABELS, INLINE_LINES, INLINE_WIDTH = 8, 3, 36
 LEGEND_WIDTH = 52  # characters
+MOST_KEYS = 60  # a longer legend is left out unless it is asked for
 KEY_RADIUS = 7.0
 NOTEBOOK_NODES = 60
 THINNEST, THICKEST, PLAIN = 0.7, 4.5, 1.3
@@ -51,7 +53,7 @@ def plot_ldag(
     ldag : LDAG
     labels : {"auto", "inline", "legend", "none"}
         Write the labels on the edges, or letters there and the labels in a legend; ``"auto"`` decides by their number
-        and length.
+        and length, and leaves them out where the legend would have more than 60 entries.
     strength : mapping of (parent, child) to number, or DataFrame, optional
         How thick the edges are, in proportion to the largest: see :func:`edge_strengths`. Of a data frame, rows are
         parents and columns children. Edges that it does not name are thin.
@@ -175,6 +177,8 @@ def _label_look(drawn: Mapping[Edge, list[Context]], states: Mapping[str, Sequen
     for own in lines.values():
         if tuple(own) not in key_of:
             key_of[tuple(own)] = next(letters)
+    if labels == "auto" and len(key_of) > MOST_KEYS:
+        return _Look({}, [], dashed)
     text = {edge: key_of[tuple(own)] for edge, own in lines.items()}
     return _Look(text, [(key, list(own)) for own, key in key_of.items()], dashed)
 
@@ -209,14 +213,14 @@ def _strengths(graph: nx.DiGraph, strength: Any) -> dict[Edge, float]:
 def _notes(look: _Look, strength: Any, strength_name: str, fixed: Context) -> list[str]:
     notes = []
     if fixed:
-        where = ", ".join(f"{one_line(v)}={one_line(x)}" for v, x in fixed.items())
+        where = ", ".join(condition(one_line(v), one_line(x)) for v, x in fixed.items())
         notes.append(f"What remains where {where}.")
     if look.legend:
         notes.append("A dashed edge vanishes in the contexts of its letter:")
     elif look.text:
         notes.append("A dashed edge vanishes in the contexts of its label.")
     elif look.dashed:
-        notes.append("A dashed edge vanishes in some contexts.")
+        notes.append("A dashed edge vanishes in some contexts; the labels are left out.")
     if strength is not None:
         notes.insert(0, f"The thicker an edge, the larger its {strength_name}.")
     return notes

@@ -39,10 +39,11 @@ def plot_trace(posterior: OrderPosterior) -> Picture:
 
     Examples
     --------
-    >>> from cslearn import CStreeLearner
+    >>> from cslearn import Chains, CStreeLearner
     >>> from cslearn.datasets import chickenpox_model
     >>> from cslearn.plots import plot_trace
-    >>> learner = CStreeLearner(n_iter=500, random_state=0).fit(chickenpox_model().sample(500, random_state=0))
+    >>> learner = CStreeLearner(search=Chains(n_iter=500), random_state=0)
+    >>> learner = learner.fit(chickenpox_model().sample(500, random_state=0))
     >>> plot_trace(learner.posterior_).axes[0].get_ylabel()
     'log order score'
     """
@@ -91,10 +92,11 @@ def plot_precedence(posterior: OrderPosterior) -> Picture:
 
     Examples
     --------
-    >>> from cslearn import CStreeLearner
+    >>> from cslearn import Chains, CStreeLearner
     >>> from cslearn.datasets import chickenpox_model
     >>> from cslearn.plots import plot_precedence
-    >>> learner = CStreeLearner(n_iter=500, random_state=0).fit(chickenpox_model().sample(500, random_state=0))
+    >>> learner = CStreeLearner(search=Chains(n_iter=500), random_state=0)
+    >>> learner = learner.fit(chickenpox_model().sample(500, random_state=0))
     >>> plot_precedence(learner.posterior_).axes[0].get_ylabel()
     'comes before'
     """

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Any
 
+from cslearn._wording import condition
 from cslearn.errors import InputError, LimitError
 from cslearn.plots._extra import figures
 from cslearn.plots._words import name_lines, one_line
@@ -272,7 +273,7 @@ def _legend(tree: CStree, drawn: StagedTree, draw: Any) -> list[tuple[str, str]]
     """Return the colours with what they stand for: the variable that follows, and the context."""
     entries = []
     for (v, stage), colour in drawn.colours.items():
-        context = ", ".join(f"{one_line(u)}={one_line(x)}" for u, x in tree.stagings[v].contexts[stage].items())
+        context = ", ".join(condition(one_line(u), one_line(x)) for u, x in tree.stagings[v].contexts[stage].items())
         entries.append((colour, draw.plain(f"{one_line(v)} | {context}" if context else f"{one_line(v)}, always")))
     return entries
 

@@ -17,8 +17,8 @@ from cslearn.errors import InputError
 from cslearn.posterior.edges import N_ORDERS, EdgePosterior, Floats, evenly_spread
 from cslearn.posterior.levels import Level, draw_levels
 from cslearn.stagings import Context, Staging
-from cslearn.stagings.every import AllWeights
 from cslearn.stagings.level import LevelWeights
+from cslearn.stagings.tree_weights import TreeWeights
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,7 +28,7 @@ __all__ = ["DrawnPosterior"]
 Stages = tuple[tuple[tuple[int, int], ...], ...]
 """The stages of a variable as pairs of column and code."""
 
-Picker = Callable[[LevelWeights | AllWeights, int], Sequence[Iterable[tuple[tuple[int, int], ...]]]]
+Picker = Callable[[LevelWeights | TreeWeights, int], Sequence[Iterable[tuple[tuple[int, int], ...]]]]
 """What gives as many stagings of a level as are asked for."""
 
 # The central CStree: drawn orders that are compared, rows that are drawn of each of their CStrees, standard errors by
@@ -37,7 +37,7 @@ Picker = Callable[[LevelWeights | AllWeights, int], Sequence[Iterable[tuple[tupl
 CENTRAL_ORDERS, CENTRAL_ROWS, CLEARLY, STUCK = 10, 1000, 2.0, 20.0
 
 
-def _best_stages(weights: LevelWeights | AllWeights, number: int) -> list[list[tuple[tuple[int, int], ...]]]:
+def _best_stages(weights: LevelWeights | TreeWeights, number: int) -> list[list[tuple[tuple[int, int], ...]]]:
     return [weights.maximum()[1]] * number
 
 
@@ -128,7 +128,7 @@ class DrawnPosterior(EdgePosterior):
     def _alphas(self, i: int, stages: Stages) -> Floats:
         """Return the parameters of the posterior Dirichlet distribution of variable `i` in each stage."""
         table, scores = self._scores.table, self._scores
-        cells = [scores.ess / prod(table.cards[c] for c, _ in (*pairs, (i, 0))) for pairs in stages]
+        cells = [scores.a_stage(prod(table.cards[c] for c, _ in pairs)) / table.cards[i] for pairs in stages]
         return stage_counts(scores.counted(i), i, stages) + np.array(cells)[:, None]
 
     def _means(self, i: int, stages: Stages) -> Floats:
@@ -201,9 +201,9 @@ class DrawnPosterior(EdgePosterior):
 
         Examples
         --------
-        >>> from cslearn import CStreeLearner, random_cstree
+        >>> from cslearn import Chains, CStreeLearner, random_cstree
         >>> data = random_cstree(20, random_state=2).sample_table(500, random_state=2)
-        >>> posterior = CStreeLearner(n_iter=500, random_state=0).fit(data).posterior_
+        >>> posterior = CStreeLearner(search=Chains(n_iter=500), random_state=0).fit(data).posterior_
         >>> posterior.central_tree().order == posterior.order_names(posterior.best.best_order)
         False
         """
@@ -314,7 +314,7 @@ class DrawnPosterior(EdgePosterior):
             coded = [[self._coded(v, state) for v, state in context.items()] for context in contexts]
             counts = stage_counts(self._scores.counted(i), i, coded)
             for context, pairs, row in zip(contexts, coded, counts, strict=True):
-                cell = self._scores.ess / np.prod([table.cards[c] for c, _ in pairs], initial=1) / table.cards[i]
+                cell = self._scores.a_stage(prod(table.cards[c] for c, _ in pairs)) / table.cards[i]
                 alpha = row + cell
                 rest = alpha.sum() - alpha
                 lower, upper = (beta.ppf(tail, alpha, rest) for tail in tails)

@@ -14,7 +14,7 @@ from cslearn.errors import InputError
 from cslearn.orders import ExactOrders, OrderPosterior
 from cslearn.orders.diagnostics import MAX_ERROR, Quantities, Verdict
 from cslearn.orders.lookup import are_looked_up
-from cslearn.posterior.levels import Level, Levels, draw_levels, drawn_levels, exact_levels
+from cslearn.posterior.levels import Level, Levels, draw_levels, drawn_levels, exact_levels, levels_of
 from cslearn.scores import Scores
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class EdgePosterior(OrderPosterior):
 
     @cached_property
     def _levels(self) -> Levels:
-        return Levels(self._scores) if self.levels is None else self.levels
+        return levels_of(self._scores) if self.levels is None else self.levels
 
     def _probable_levels(self, i: int, n_orders: int | None) -> dict[Level, float]:
         """Return the levels of a variable with their probabilities."""
@@ -273,4 +273,8 @@ class EdgePosterior(OrderPosterior):
     def _frame(self, values: Floats) -> pd.DataFrame:
         import pandas as pd
 
-        return pd.DataFrame(values, index=list(self.variables), columns=list(self.variables))
+        return pd.DataFrame(
+            values,
+            index=pd.Index(list(self.variables), name="parent"),
+            columns=pd.Index(list(self.variables), name="child"),
+        )

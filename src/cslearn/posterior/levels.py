@@ -7,6 +7,7 @@ over, not draws of stagings.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -17,14 +18,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cslearn._numerics import n_threads
+from cslearn.grown import GrownEngine, GrownLevel, GrownScores
 from cslearn.orders import ExactOrders, SubsetScores
 from cslearn.orders.lookup import are_looked_up
 from cslearn.orders.problem import order_problem
 from cslearn.scores import Scores
-from cslearn.stagings.every import AllWeights
 from cslearn.stagings.level import LevelWeights
+from cslearn.stagings.tree_weights import TreeWeights
 
-__all__ = ["Levels", "draw_levels", "drawn_levels", "exact_levels"]
+__all__ = ["GrownLevels", "Levels", "draw_levels", "drawn_levels", "exact_levels", "levels_of"]
 
 Floats = NDArray[np.float64]
 Level = tuple[int, ...]
@@ -32,6 +34,8 @@ Level = tuple[int, ...]
 
 # Levels of an exact posterior, and stages of a level, are left out while their joint probability is below this.
 NEGLIGIBLE = 1e-9
+# Grown trees that are kept, and about how many operations an edge of one takes.
+MOST_KEPT, GROWN_EDGE_WORK = 1000, 50
 
 
 def draw_levels(scores: Scores, orders: NDArray[np.integer]) -> list[list[Level]]:
@@ -125,15 +129,14 @@ class Levels:
     def _problem(self) -> Any:
         return order_problem(self.scores) if self.problem is None else self.problem
 
-    def weights(self, i: int, level: Level) -> LevelWeights | AllWeights:
+    def weights(self, i: int, level: Level) -> LevelWeights | TreeWeights:
         """Return the weights of the stagings of a variable."""
         return self.scores.level_weights(i, np.array(level, dtype=np.intp))
 
     def edges(self, orders: NDArray[np.integer]) -> Floats:
         """Return how probable each context variable is given each of some orders, shape (orders, p, p).
 
-        From the row to the column. O(p m^2 d) for an order if there are m candidates, O(p m^3 d^2) with a context bound
-        of three, and O(p m) if candidates are few.
+        From the row to the column. O(p m^2 d) for an order if there are m candidates, and O(p m) if candidates are few.
         """
         p = self.scores.table.p
         found = np.zeros((len(orders), p, p))
@@ -151,7 +154,7 @@ class Levels:
             return found
 
         from cslearn._kernels.edges import edges_of_orders
-        from cslearn._kernels.either import new_state
+        from cslearn._kernels.levels import new_state
 
         problem, size = self._problem, n_threads(self.scores.n_jobs)
         parts = [part for part in np.array_split(np.arange(len(orders)), size) if len(part)]
@@ -179,7 +182,7 @@ class Levels:
             if int(of_level[k]) not in columns:
                 weights = weights.without(k)
 
-        def exactly(rest: LevelWeights | AllWeights, bound: int) -> float:
+        def exactly(rest: LevelWeights | TreeWeights, bound: int) -> float:
             share = float(np.exp(rest.log_sum() - total))
             return share - sum(exactly(rest.without(j), j) for j in range(bound))
 
@@ -200,6 +203,11 @@ class Levels:
                 del found[variables]
             self._stages[i, level] = {tuple(int(columns[k]) for k in key): chances for key, chances in found.items()}
         return self._stages[i, level]
+
+    def stage_chance(self, i: int, level: Level, pairs: Sequence[tuple[int, int]]) -> float:
+        """Return the probability that a context, as pairs of column and state by ascending columns, is a stage."""
+        found = self.stages(i, level).get(tuple(column for column, _ in pairs))
+        return 0.0 if found is None else float(found[tuple(state for _, state in pairs)])
 
     def n_stages(self, i: int, level: Level) -> Floats:
         """Return the distribution of the number of stages of variable `i`: the entry `k` is the probability of `k`."""
@@ -229,3 +237,58 @@ class Levels:
             at = tuple(codes[:, c] for c in columns)
             total += probabilities[at] * self.mean_parameters(i, columns)[(*at, codes[:, i])]
         return np.maximum(total, np.finfo(float).tiny)
+
+
+@dataclass(frozen=True)
+class GrownLevels(Levels):
+    """The same where stagings are prunings of grown trees.
+
+    Parameters
+    ----------
+    scores : GrownScores
+    """
+
+    scores: GrownScores
+    _kept: dict[tuple[int, Level], GrownLevel] = field(default_factory=dict, repr=False)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return GrownLevels, (self.scores,)
+
+    @cached_property
+    def _engine(self) -> GrownEngine:
+        return GrownEngine(self.scores.contexts)
+
+    @property
+    def cost_of_edges(self) -> int:
+        """About how many operations :meth:`edges` takes for an order: a walk through the tree for each edge."""
+        # Taken for an order of average depth: trees differ, but not by orders of magnitude.
+        return GROWN_EDGE_WORK * sum(map(len, self.scores.candidates)) + 1
+
+    def edges(self, orders: NDArray[np.integer]) -> Floats:
+        """Return how probable each context variable is given each of some orders, shape (orders, p, p)."""
+        return self._engine.edges_of_orders(orders)
+
+    def weights(self, i: int, level: Level) -> GrownLevel:  # type: ignore[override]
+        """Return the grown tree of a variable; those that were asked for last are kept."""
+        if (i, level) not in self._kept:
+            if len(self._kept) >= MOST_KEPT:
+                self._kept.pop(next(iter(self._kept)))
+            self._kept[i, level] = self.scores.level_weights(i, np.array(level, dtype=np.intp))
+        return self._kept[i, level]
+
+    def stage_chance(self, i: int, level: Level, pairs: Sequence[tuple[int, int]]) -> float:
+        """Return the probability that a context, as pairs of column and state by ascending columns, is a stage."""
+        columns = self.scores.candidates[i][list(level)].tolist()
+        if not {column for column, _ in pairs} <= set(columns):
+            return 0.0
+        wanted = tuple((columns.index(column), state) for column, state in pairs)
+        return self.weights(i, level).stage_probabilities().get(wanted, 0.0)
+
+    def predictive(self, i: int, level: Level, codes: NDArray[np.integer]) -> Floats:
+        """Return ``P(x_i | x_L, data)`` for each row, averaged over all prunings of the grown tree."""
+        return self.weights(i, level).predictive(codes)[np.arange(len(codes)), codes[:, i]]
+
+
+def levels_of(scores: Scores, problem: Any = None) -> Levels:
+    """Return what is computed of levels with these scores; `problem` is as in :class:`Levels`."""
+    return GrownLevels(scores) if isinstance(scores, GrownScores) else Levels(scores, problem)

@@ -135,12 +135,9 @@ class CStreePosterior(PredictingPosterior):
         """
         i, context = self._column(variable), Context(context)
         pairs = sorted(self._coded(v, state) for v, state in context.items())
-        columns, states = tuple(c for c, _ in pairs), tuple(x for _, x in pairs)
         total = 0.0
         for level, probability in self._probable_levels(i, n_orders).items():
-            stages = self._levels.stages(i, level)
-            if columns in stages:
-                total += probability * float(stages[columns][states])
+            total += probability * self._levels.stage_chance(i, level, pairs)
         return min(max(total, 0.0), 1.0)
 
     def parents_probability(self, variable: str, parents: Iterable[str], *, n_orders: int | None = None) -> float:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from unicodedata import east_asian_width
 
 from cslearn.counts import stage_counts
+from cslearn.inference import DIRECTIONS
 from cslearn.plots.layout import layered_layout
 from cslearn.report.citing import citations
 
@@ -27,6 +28,7 @@ FONT_SIZE = 13.0
 NODE_HEIGHT = 34.0
 NODE_WIDTHS = (56.0, 200.0)
 LABEL_HEIGHT = 16.0
+KEPT_APART = ("orders", "edges", "evidence")  # parts of the record of learning that have places of their own
 SHOWN_LABELS = 14  # labelled edges; if there are more, the page shows their labels on demand, without keeping room
 LABEL_LENGTH = 34
 
@@ -55,9 +57,11 @@ def report_document(
         **_graph(tree, codes),
         "relations": _relations(tree, codes, table, ess),
         "rows": None if table is None else _count(table.total_weight),
-        "ess": None if table is None else ess,
+        "ess": None if table is None and not (learning or {}).get("evidence") else ess,
         "orders": None if orders is None else _orders(tree, codes, orders),
-        "learning": None if learning is None else {k: v for k, v in learning.items() if k != "orders"},
+        "learning": None if learning is None else {k: v for k, v in learning.items() if k not in KEPT_APART},
+        "directions": DIRECTIONS,
+        "effects": None,
         "citations": citations(),
         "n_stages": tree.n_stages,
         "n_free_parameters": tree.n_free_parameters,
@@ -121,18 +125,20 @@ def _graph(tree: CStree, codes: _Codes) -> dict[str, Any]:
 
 def _relations(tree: CStree, codes: _Codes, table: Table | None, ess: float) -> list[dict[str, Any]]:
     from cslearn.estimators import relation_table
-    from cslearn.graphs import RelationTable
 
-    found = RelationTable(tree.csi_relations()) if table is None else relation_table(tree, table, ess=ess)
+    found = tree.relation_table() if table is None else relation_table(tree, table, ess=ess)
     return [
         {
             "target": codes.column[row.relation.target],
             "independent_of": [codes.column[v] for v in row.relation.independent_of],
             "context": codes.context(row.relation.context),
+            "given": [codes.column[v] for v in row.relation.given],
+            **({} if row.verdict is None else {"verdict": row.verdict}),
+            **({} if row.against is None else {"against": codes.column[row.against]}),
             **({} if row.log_bayes_factor is None else {"factor": round(row.log_bayes_factor, 3)}),
             **({} if row.n_rows is None else {"rows": _count(row.n_rows)}),
         }
-        for row in found
+        for row in found.merged(tree.states)
     ]
 
 

@@ -38,6 +38,8 @@ def write_report(
     *,
     title: str | None = None,
     ess: float | None = None,
+    outcome: str | None = None,
+    state: Any = None,
 ) -> None:
     """Write a report of a model: one HTML file with all in it, to open in a browser.
 
@@ -60,6 +62,9 @@ def write_report(
     title : str, optional
     ess : float, optional
         Equivalent sample size of the evidence; by default the one the model was learned with, or else 5.
+    outcome, state : str and state, optional
+        With an outcome the report has the effects on the risk of that state (by default the second of two); see
+        :func:`cslearn.inference.effect`.
 
     Examples
     --------
@@ -72,7 +77,7 @@ def write_report(
     >>> path.read_text(encoding="utf-8").startswith("<!doctype html>")
     True
     """
-    page = report_html(model, data, posterior, learning, title=title, ess=ess)
+    page = report_html(model, data, posterior, learning, title=title, ess=ess, outcome=outcome, state=state)
     atomic_write(path, page.encode("utf-8", errors="replace"))
 
 
@@ -84,6 +89,8 @@ def report_html(
     *,
     title: str | None = None,
     ess: float | None = None,
+    outcome: str | None = None,
+    state: Any = None,
 ) -> str:
     """Return the report that :func:`write_report` writes, as text.
 
@@ -118,6 +125,10 @@ def report_html(
     gaps = {"missing": "drop"} if record.get("settings", {}).get("missing") in ("drop", "em") else {}
     table = None if data is None else tree.encode(data, **gaps)
     document = report_document(tree, table, orders, record or None, float(ess))
+    if outcome is not None:
+        from cslearn.report.effects import effects_document
+
+        document["effects"] = effects_document(tree, table, outcome, state, float(ess))
     return _page(document, title or f"A CStree of {len(tree.variables)} variables")
 
 

@@ -46,15 +46,28 @@
       ({ context }) => context.some(([v]) => v === parent) && agrees(context, parent));
 
   // ---------------------------------------------------------------- the tables of a variable
-  function stageTable(v, caption) {
+  // Tables show the first rows only, until the others are asked for.
+  const MOST_STAGES = 16;
+  const MOST_CONTEXTS = 8;
+  const MOST_RELATIONS = 20;
+
+  // The stages to show first: those with the most rows or, without data, the shortest contexts; in the order of the tree.
+  function largestStages(stages) {
+    const size = ({ context, n }) => (n === undefined ? -context.length : n.reduce((a, b) => a + b, 0));
+    const ranked = stages.map((stage, s) => [size(stage), s]).sort((a, b) => b[0] - a[0]).slice(0, MOST_STAGES);
+    return ranked.map(([, s]) => s).sort((a, b) => a - b).map((s) => stages[s]);
+  }
+
+  function stageTable(v, caption, everything) {
     const { states, stages } = variables[v];
+    const rest = everything ? 0 : Math.max(stages.length - MOST_STAGES, 0);
     const counted = stages.length > 0 && stages[0].n !== undefined;
     const known = stages[0].p !== undefined;
     const head = el("tr", null,
       el("th", { scope: "col" }, "In the context"),
       states.map((label) => el("th", { scope: "col", class: "number" }, label)),
       counted ? el("th", { scope: "col", class: "number" }, "Rows") : null);
-    const rows = stages.map(({ context, p, n }) => {
+    const rows = (rest ? largestStages(stages) : stages).map(({ context, p, n }) => {
       const cells = states.map((_, x) => {
         const cell = el("td", { class: "number" }, known ? number(p[x], 3) : "–");
         if (known) {
@@ -68,9 +81,12 @@
       return el("tr", { class: agrees(context) ? null : "out" },
         el("th", { scope: "row" }, context.length ? inBrief(context) : "always"), cells, total);
     });
-    return el("div", { class: "scroll" }, el("table", { class: "stages" },
+    const table = el("div", { class: "scroll" }, el("table", { class: "stages" },
       el("caption", { class: caption ? null : "hidden" }, caption || `Probabilities of ${name(v)}`),
-      el("thead", null, head), el("tbody", null, rows)));
+      el("thead", null, head), el("tbody", null, rows)),
+    rest ? el("button", { type: "button", class: "more", onclick: () => table.replaceWith(stageTable(v, caption, true)) },
+      `… and ${count(rest)} more ${rest === 1 ? "stage" : "stages"}${counted ? ", with fewer rows" : ""}`) : null);
+    return table;
   }
 
   function dependsOn(v) {
@@ -103,15 +119,18 @@
     const others = variables[edge.child].parents.filter((v) => v !== edge.parent);
     const parts = [el("h3", null, arrow(e))];
     if (edge.label.length) {
-      parts.push(el("p", null, `${name(edge.child)} depends on ${name(edge.parent)}, but not once`),
-        el("ul", { class: "contexts" }, edge.label.map((context) => el("li", null, inWords(context)))));
+      const first = edge.label.slice(0, MOST_CONTEXTS);
+      const rest = edge.label.slice(MOST_CONTEXTS);
+      const items = (contexts) => el("ul", { class: "contexts" }, contexts.map((context) => el("li", null, inWords(context))));
+      parts.push(el("p", null, `${name(edge.child)} depends on ${name(edge.parent)}. The model leaves this out once`), items(first));
+      if (rest.length) parts.push(el("details", null, el("summary", null, `and in ${count(rest.length)} more ${rest.length === 1 ? "context" : "contexts"}`), items(rest)));
     } else {
       parts.push(el("p", null, `${name(edge.child)} depends on ${name(edge.parent)}` +
         (others.length ? `, whatever the states of ${listed(others.map(name))}.` : ".")));
     }
     if (chosen.size) {
       parts.push(el("p", { class: "verdict" }, vanishes(edge)
-        ? "In the chosen context it vanishes." : "In the chosen context it is left."));
+        ? "In the chosen context the model leaves it out." : "In the chosen context it is there."));
     }
     parts.push(stageTable(edge.child, `Probabilities of ${name(edge.child)}`));
     return parts;
@@ -120,7 +139,7 @@
   function show(thing) {
     shown = thing;
     const content = thing === null
-      ? [el("p", { class: "hint" }, "Point at a variable to see its probabilities, or at an arrow to see in which contexts it vanishes. Click to keep them here.")]
+      ? [el("p", { class: "hint" }, "Point at a variable to see its probabilities, or at an arrow to see in which contexts the model leaves it out. Click to keep them here.")]
       : thing.kind === "node" ? nodeDetails(thing.index) : edgeDetails(thing.index);
     details.replaceChildren(...content);
     highlight(thing);
@@ -161,7 +180,8 @@
     edges.forEach((edge, e) => {
       const parts = { hit: svg("path", { class: "hit" }), line: svg("path", { class: "line" }), head: svg("path", { class: "head", d: "M1 0L-9 4.5V-4.5z" }) };
       const says = edge.label.length
-        ? `vanishes once ${edge.label.map(inWords).join(", or once ")}` : "holds in every context";
+        ? `left out of the model ${edge.label.length > MOST_CONTEXTS ? `in ${count(edge.label.length)} contexts` : `once ${edge.label.map(inWords).join(", or once ")}`}`
+        : "holds in every context";
       const group = svg("g", {
         class: edge.label.length ? "edge labelled" : "edge", "data-edge": e, tabindex: "-1", role: "button",
         "aria-pressed": "false", "aria-label": `Dependence of ${name(edge.child)} on ${name(edge.parent)}: ${says}`,
@@ -574,16 +594,24 @@
   offerStates();
 
   // ---------------------------------------------------------------- relations
-  const withEvidence = report.rows !== null;
+  const withEvidence = relations.some((r) => r.verdict !== undefined);
+  // Only what the data support, or what no data were asked about, is said to be independent.
+  const FINDINGS = {
+    undecided: (r) => `may or may not depend on ${listed(r.independent_of.map(name))}`,
+    ignored: (r) => `depends on ${name(r.against)}, which the model ignores`,
+  };
+  const finding = (r) => (FINDINGS[r.verdict] || (() => `does not depend on ${listed(r.independent_of.map(name))}`))(r);
+  const where = (r) => listed(r.context.map(([v, x]) => `${name(v)} = ${state(v, x)}`));
+  const whatever = (r) => (r.given.length ? `${r.context.length ? ", whatever " : "given "}${listed(r.given.map(name))}` : "");
   const columns = [
     { title: "Variable", key: (r) => name(r.target), cell: (r) => name(r.target) },
-    { title: "does not depend on", key: (r) => r.independent_of.map(name).join(", "), cell: (r) => listed(r.independent_of.map(name)) },
+    { title: "Finding", key: finding, cell: finding },
     {
       title: "once", key: (r) => inBrief(r.context),
-      cell: (r) => el("button", {
+      cell: (r) => [r.context.length ? el("button", {
         type: "button", class: "link", title: "Show the graph in this context",
         onclick: () => { chooseAll(r.context); byId("graph").scrollIntoView({ block: "start" }); },
-      }, listed(r.context.map(([v, x]) => `${name(v)} = ${state(v, x)}`))),
+      }, where(r)) : null, whatever(r)],
     },
   ];
   if (withEvidence) {
@@ -592,6 +620,7 @@
       { title: "Rows", numeric: true, key: (r) => r.rows, cell: (r) => count(r.rows) });
   }
   let sorting = { column: withEvidence ? 3 : null, descending: true };
+  let allRelations = false;
 
   function buildRelations() {
     if (!relations.length) {
@@ -600,13 +629,22 @@
       byId("relations-table").closest(".scroll").hidden = true;
       return;
     }
-    byId("relations-lead").append(
-      `${plural(relations.length, "context-specific relation")} that no ordinary graph can show. Choose a context in the table to see the graph in it.`,
-      withEvidence ? ` The log Bayes factor (natural, equivalent sample size ${report.ess}) compares each relation with the best split on one of the variables that it leaves out: above 0 the data speak for the relation, above 3 rather clearly.` : " Give the data to the report to see how strong the evidence for each of them is.");
+    byId("relations-lead").append("What no ordinary graph can show. Choose a context in the table to see the graph in it.");
+    if (withEvidence) {
+      const many = (verdict) => count(relations.filter((r) => r.verdict === verdict).length);
+      byId("relations-lead").append(
+        ` The log Bayes factor (natural${report.ess === null ? "" : `, equivalent sample size ${report.ess}`}) compares each relation of the model with the best split on one of the variables that it leaves out.`
+        + ` The data support ${many("supported")} of the relations and leave ${many("undecided")} undecided. They speak against ${many("ignored")}, which the model ignores: a larger context bound may tell these apart.`);
+    } else {
+      byId("relations-lead").append(" Give the data to the report to see how strong the evidence for each of them is.");
+    }
+    byId("verdict").hidden = !withEvidence;
+    byId("verdict").addEventListener("change", () => listRelations());
+    byId("more-relations").addEventListener("click", () => { allRelations = true; listRelations(); });
     byId("relations-table").querySelector("thead tr").append(...columns.map((column, c) => el("th", {
       scope: "col", class: column.numeric ? "number" : null,
     }, el("button", { type: "button", class: "sort", onclick: () => sortBy(c) }, column.title))));
-    byId("search").addEventListener("input", listRelations);
+    byId("search").addEventListener("input", () => listRelations());
     listRelations();
   }
 
@@ -619,8 +657,12 @@
 
   function listRelations() {
     const wanted = byId("search").value.trim().toLowerCase().split(/\s+/).filter(Boolean);
-    const text = (r) => [name(r.target), ...r.independent_of.map(name), inBrief(r.context)].join(" ").toLowerCase();
-    const found = relations.filter((r) => { const words = text(r); return wanted.every((word) => words.includes(word)); });
+    const verdict = byId("verdict").value;
+    const text = (r) => [name(r.target), ...r.independent_of.map(name), ...r.given.map(name), inBrief(r.context)].join(" ").toLowerCase();
+    const found = relations.filter((r) => {
+      const words = text(r);
+      return (!verdict || r.verdict === verdict) && wanted.every((word) => words.includes(word));
+    });
     if (sorting.column !== null) {
       const { key } = columns[sorting.column];
       found.sort((a, b) => compare(key(a), key(b)) * (sorting.descending ? -1 : 1));
@@ -628,7 +670,10 @@
     byId("relations-table").querySelectorAll("th").forEach((th, c) => {
       th.setAttribute("aria-sort", c !== sorting.column ? "none" : sorting.descending ? "descending" : "ascending");
     });
-    byId("relations-table").querySelector("tbody").replaceChildren(...found.map((r) => el("tr", null,
+    const listedNow = allRelations ? found : found.slice(0, MOST_RELATIONS);
+    byId("more-relations").hidden = listedNow.length === found.length;
+    byId("more-relations").textContent = `Show all ${count(found.length)}`;
+    byId("relations-table").querySelector("tbody").replaceChildren(...listedNow.map((r) => el("tr", null,
       columns.map((column) => el("td", {
         class: column.numeric ? (column.key(r) < 0 ? "number against" : "number") : null,
       }, column.cell(r))))));
@@ -783,6 +828,39 @@
     target.append(charts);
   }
 
+  // ---------------------------------------------------------------- effects
+  function buildEffects() {
+    byId("directions").textContent = report.directions;
+    if (!report.effects) {
+      byId("effects").remove();
+      return;
+    }
+    const { outcome, state: label, exposures, left_out } = report.effects;
+    const target = byId("effects-content");
+    if (!exposures.length) {
+      target.append(el("p", { class: "lead" }, `No arrows lead to ${outcome}, so nothing changes its risk in this model.`));
+      return;
+    }
+    const withRange = ([value, lower, upper], digits = 3) => value === null ? "" : number(value, digits) + (lower === null ? "" : ` (${number(lower, digits)} to ${number(upper, digits)})`);
+    const counted = exposures[0].rows[0].n !== null;
+    target.append(el("p", { class: "lead" }, `The risk of ${outcome} = ${label} if a variable were set to each of its states, all else left to the model, and the risk difference against the first state: an effect only if the arrows are causal, as said above.`),
+      el("p", null, counted ? "In brackets: 95 % posterior intervals, given the structure of the model. Observed shares are not adjusted for anything." : "Give the data to the report to see intervals and observed shares."));
+    const heads = ["Exposure", "State", ...(counted ? ["Rows", "Observed"] : []), "Modelled risk", "Risk difference", ...(counted ? ["No effect", ""] : [])];
+    const rows = exposures.flatMap(({ name: exposure, rows: states }) => states.map((row, i) => el("tr", null,
+      i ? null : el("th", { scope: "rowgroup", rowspan: states.length }, exposure),
+      el("td", null, row.state),
+      counted ? [el("td", { class: "number" }, count(row.n)), el("td", { class: "number" }, row.observed === null ? "–" : number(row.observed, 3))] : [],
+      el("td", { class: "number" }, withRange(row.risk)),
+      el("td", { class: "number" }, i ? withRange(row.estimate) : "reference"),
+      counted ? [el("td", { class: "number" }, row.no_effect === null ? "" : number(row.no_effect, 3)), el("td", null, row.says)] : [])));
+    target.append(el("div", { class: "scroll" }, el("table", { class: "data" },
+      el("thead", null, el("tr", null, heads.map((text, h) => el("th", { scope: "col", class: h > 1 && h < heads.length - (counted ? 1 : 0) ? "number" : null }, text)))),
+      el("tbody", null, rows))));
+    const notes = exposures.flatMap(({ name: exposure, notes: said }) => said.map((text) => el("li", null, `${exposure}: ${text}`)));
+    target.append(el("details", null, el("summary", null, "What was adjusted for"), el("ul", null, notes)));
+    if (left_out) target.append(el("p", { class: "note" }, `${plural(left_out, "more variable")} further away also lead to ${outcome}.`));
+  }
+
   // ---------------------------------------------------------------- every variable
   const panels = [];
 
@@ -814,7 +892,7 @@
   // ---------------------------------------------------------------- how it was learned, how to cite
   const SETTINGS = {
     beta: "Context bound", stagings: "Stagings beyond two context variables", candidates: "Candidates", alpha: "Most candidates of a variable", level: "Level of the tests",
-    prior: "Prior over stagings", ess: "Equivalent sample size", estimate: "Order of the model", parameters: "Parameters",
+    prior: "Prior over stagings", ess: "Equivalent sample size", gamma: "Prior counts shrink with the outcomes of a context to the power", estimate: "Order of the model", parameters: "Parameters",
     search: "Search over orders",
     knowledge: "Background knowledge", missing: "Missing values", seed: "Seed",
   };
@@ -910,6 +988,7 @@
     plural(report.n_free_parameters, "free parameter"),
     report.rows === null ? null : `counts of ${plural(report.rows, "row")}`,
   ].filter(Boolean).join(" · ");
+  buildEffects();
   byId("contents").append(...[...document.querySelectorAll("main > section")].map((section) =>
     el("a", { href: `#${section.id}` }, section.querySelector("h2").textContent)));
   nameTheme();

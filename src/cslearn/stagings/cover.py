@@ -3,7 +3,8 @@
 The outcomes of the level are the cells of a box and a context is the set of cells that agree with it. A staging
 is an exact cover of the box by contexts. The first uncovered cell must be covered by one of the contexts through
 it, so a recursion on the set of uncovered cells, memoised, sums over all stagings without listing them. The sets that
-can be met do not depend on weights: they are kept as a graph, over which :mod:`cslearn.stagings.every` takes sums.
+can be met do not depend on weights: they are kept as a graph, over which :mod:`cslearn.stagings.cover_weights` takes
+sums.
 """
 
 from __future__ import annotations

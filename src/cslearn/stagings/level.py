@@ -1,8 +1,9 @@
-"""Sum, maximum, draws and stage probabilities over the stagings of a level that a decision tree can draw.
+"""Sum, maximum, draws and stage probabilities over the stagings of a level with contexts of at most two variables.
 
 A decision tree stops, or splits on a variable and goes on below each of its states. With contexts of at most two
-variables every staging is drawn by a tree. Write ``F_t(c)`` for the sum, over all stagings of what agrees with a
-context ``c`` of ``t`` variables, of the product of their weights. Then
+variables every staging is drawn by a tree; beyond, :mod:`cslearn.stagings.tree_weights` has the same recursion. Write
+``F_t(c)`` for the sum, over all stagings of what agrees with a context ``c`` of ``t`` variables, of the product of
+their weights. Then
 
     F_t(c) = stop_t z(c) + sum over nonempty sets R of other variables, t + |R| <= beta, of
              a(t, |R|) prod over outcomes x_R of F_{t + |R|}(c, x_R).
@@ -12,17 +13,15 @@ A staging whose stages all hold the variables ``j`` and ``k`` is drawn from the 
 stages are the full splits on ``R``, with anything below. Where all ``a`` are positive the weights belong to trees in
 which a whole set of variables may be split on at once, and a staging has the sum of the weights of its trees.
 
-Cost and memory are O((m d)^(beta - 1) m) for m variables of cardinality d, where a list of the stagings for two context
-variables already has O(m^(d + 1)) entries. Subtraction loses little: what is added and what is subtracted hold the
-weight of each staging together at most ``2^beta - 1`` times.
+Cost and memory are O(m^2 d) for m variables of cardinality d and two context variables, where a list of the stagings
+has O(m^(d + 1)) entries. Subtraction loses little: what is added and what is subtracted hold the weight of each staging
+together at most ``2^beta - 1`` times.
 
 With a maximum in place of the sums the same recursion finds the best staging where weights belong to stagings. Where
 they belong to trees a staging has the sum over its trees, which the recursion does not see: a full split on ``R`` is
 therefore given the sum of the weights of all the ways in which splits on subsets of ``R`` build it. That is exact for
-two context variables. For three, stagings with exactly two variables in all of their stages are gone through besides
-(:mod:`cslearn._kernels.pairs`), and the maximum is exact again, as long as of any two variables one has at most ten
-states. For four and more, what the recursion finds is where a search begins that goes on until no staging can be better
-(:mod:`cslearn.stagings.best`).
+two context variables. For more, what the recursion finds is the best of decision trees that may split on whole sets of
+variables at once, and no proof that no other staging has more trees and with them a larger weight.
 """
 
 from __future__ import annotations
@@ -38,23 +37,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cslearn._numerics import log_sum_exp, log_sum_exp_axis
-from cslearn.stagings.counting import count_trees
 from cslearn.stagings.cover import Pairs
 
 __all__ = [
     "TIE_TOLERANCE",
     "LevelWeights",
     "Splits",
+    "best_options",
     "draw_log",
-    "draw_uniform",
-    "draw_uniform_tree",
     "from_generating_function",
     "full_split_weight",
     "inclusion_exclusion",
-    "line_gain",
     "log_sum_of_kinds",
     "log_trees",
-    "root_weight",
     "two_variable_contexts",
 ]
 
@@ -77,16 +72,16 @@ def inclusion_exclusion(beta: int) -> Splits:
 
 @dataclass(frozen=True)
 class LevelWeights:
-    """Log-weights of the stages of a level.
+    """Log-weights of the stages of a level with a context bound of at most two.
 
     Parameters
     ----------
     cards : ndarray of int, shape (m,)
         Cardinalities of the variables, each at least 2.
     stages : sequence of ndarray
-        ``stages[t]`` has shape ``(m, d) * t``: ``stages[2][k, x, j, y]`` is the log-weight of the stage
-        ``x_k = x, x_j = y``. What stands at states that a variable has not, or at a variable that stands twice, is not
-        read. There is one array for each ``t`` below the context bound, and one if the bound is zero.
+        ``stages[t]`` has shape ``(m, d) * t``: ``stages[1][k, x]`` is the log-weight of the stage ``x_k = x``. What
+        stands at states that a variable has not is not read. There is one array for each ``t`` below the context bound,
+        and one if the bound is zero.
     deepest : ndarray, shape ``(m, d) * (beta - 1) + (m,)``, or None
         ``deepest[k, x, j]``, for two context variables: sum over ``y`` of the log-weights of the stages
         ``x_k = x, x_j = y``. None if the context bound is zero.
@@ -172,63 +167,20 @@ class LevelWeights:
     def maximum(self, tolerance: float = TIE_TOLERANCE) -> tuple[float, list[Pairs]]:
         """Return the largest log-weight of a staging, and that staging as a list of contexts.
 
-        Of tied stagings the one with the fewest stages is taken, then the one whose root and splits come first; where
-        weights belong to trees and the context bound is beyond three, one that the recursion or the search comes to
-        first. That search has a bound, :data:`cslearn.stagings.best.MOST_STEPS`, which no data were seen to reach:
-        beyond it another staging may be better.
+        Of tied stagings the one with the fewest stages is taken, then the one whose root and splits come first.
         """
         if not self.beta or not self.size:
             return float(self.stages[0]), [()]
         if self.beta == 2:
             return self._best_of_two(tolerance)
-        values: list[Floats] = [np.empty(0)] * self.beta
-        stages: list[Ints] = [np.empty(0, dtype=np.intp)] * self.beta
-        picks: list[Ints] = [np.empty(0, dtype=np.intp)] * self.beta
-        products: list[list[tuple[Floats, Ints]]] = [[] for _ in range(self.beta)]
-        most = 1 if self._by_staging else self.beta
-        for t in reversed(range(self.beta)):
-            if t == self.beta - 1:
-                assert self.deepest is not None
-                counts = np.broadcast_to(self.cards, self.deepest.shape).astype(np.intp)
-                below = [(np.array(self.deepest, dtype=float), counts)]
-            else:
-                below = [
-                    (self._over_states(value, 2 * t + 1), self._over_states(count, 2 * t + 1).astype(np.intp))
-                    for value, count in ((values[t + 1], stages[t + 1]), *products[t + 1])
-                ]
-            products[t] = [(self._masked(value, t), count) for value, count in below[:most]]
-            options = [self._options(t, r, *entry) for r, entry in enumerate(products[t], start=1)]
-            values[t], stages[t], picks[t] = _best(self.stages[t], options, tolerance)
-
-        def contexts(prefix: Pairs) -> list[Pairs]:
-            t = len(prefix)
-            at = tuple(number for pair in prefix for number in pair)
-            if t == self.beta or picks[t][at] < 0:
-                return [prefix]
-            pick, r = int(picks[t][at]), 1
-            while pick >= self.size**r:
-                pick, r = pick - self.size**r, r + 1
-            variables = np.unravel_index(pick, (self.size,) * r)
-            return [c for pairs in self._outcomes(tuple(map(int, variables))) for c in contexts(prefix + pairs)]
-
-        best = float(values[0])
-        if self._by_staging or self.beta < 3 or self.size < 3 or best == -inf:
-            return best, contexts(())
-        if self.beta > 3:
-            found = contexts(())
-            value = self._log_stages(found) + log_trees(self.splits, found)
-            return self._best_of_trees((value, found))
-        value, splits = self._best_over_pairs(values[2], best + tolerance * max(1.0, abs(best)))
-        if value == -inf:
-            return best, contexts(())
-        whole: list[Pairs] = []
-        for pair, j in splits:
-            whole += contexts(pair) if j < 0 else [pair + outcome for outcome in self._outcomes((j,))]
-        return value, whole
+        assert self.deepest is not None
+        options = self.deepest + self._full_split_weights(0, 1)
+        value, _, root = best_options(np.asarray(self.stages[0]), options, self.cards, tolerance)
+        return float(value), [()] if root < 0 else self._outcomes((int(root),))
 
     def _best_of_two(self, tolerance: float) -> tuple[float, list[Pairs]]:
         """Return the maximum for a context bound of two, by compiled loops."""
-        from cslearn._kernels.two import best_of_two
+        from cslearn._kernels.best_of_pairs import best_of_two
 
         assert self.deepest is not None
         m = self.size
@@ -253,79 +205,6 @@ class LevelWeights:
         if root >= m:
             return value, self._outcomes(divmod(root - m, m))
         return value, two_variable_contexts(self.cards.tolist(), (root, *cells[root, : cards[root]].tolist()))
-
-    def _best_over_pairs(self, cells: Floats, least: float) -> tuple[float, list[tuple[Pairs, int]]]:
-        """Return the best staging with two variables in all stages, if it is above `least`; the context bound is three.
-
-        It is given by what becomes of each outcome of the two: a split on a variable, or (-1) what is best by itself.
-        """
-        from cslearn._kernels.pairs import best_pair
-
-        assert self.deepest is not None
-        splits, best = self.splits, least
-        both = log(splits[0][1]) if splits[0][1] > 0 else -inf
-        found: list[tuple[Pairs, int]] = []
-        for k, other in combinations(range(self.size), 2):
-            others = np.array([j for j in range(self.size) if j not in (k, other)], dtype=np.intp)
-            rows, columns = int(self.cards[k]), int(self.cards[other])
-            sizes = self.cards[others].tolist()
-            choice = np.full((rows, columns), -1, dtype=np.int64)
-            value = best_pair(
-                np.ascontiguousarray(cells[k, :rows, other, :columns]),
-                np.ascontiguousarray(self.deepest[k, :rows, other, :columns][..., others] + log(splits[2][0])),
-                np.array([line_gain(splits, columns, d) for d in sizes]),
-                np.array([line_gain(splits, rows, d) for d in sizes]),
-                both,
-                root_weight(splits, rows),
-                root_weight(splits, columns),
-                best,
-                choice,
-            )
-            if value > best:
-                best = value
-                found = [
-                    (((k, x), (other, y)), int(others[choice[x, y]]) if choice[x, y] >= 0 else -1)
-                    for x, y in np.ndindex(rows, columns)
-                ]
-        return (best, found) if found else (-inf, [])
-
-    def _best_of_trees(self, found: tuple[float, list[Pairs]]) -> tuple[float, list[Pairs]]:
-        """Return the best staging, given a good one, for a context bound beyond three."""
-        from cslearn.stagings.best import best_of_trees
-
-        assert self.deepest is not None
-        cards, everyone = self.cards.tolist(), range(self.size)
-
-        def block(values: Floats, own: tuple[int, ...], *last: int) -> Floats:
-            return np.asarray(values[(*(n for k in own for n in (k, slice(cards[k]))), *last)]).ravel()
-
-        own_sets = [own for t in range(min(self.beta - 1, self.size) + 1) for own in combinations(everyone, t)]
-        stages = np.concatenate([block(self.stages[len(own)], own) for own in own_sets])
-        whole_sets = reversed(list(combinations(everyone, self.beta)))
-        lines = [block(self.deepest, tuple(k for k in own if k != j), j) for own in whole_sets for j in own]
-        best = best_of_trees(cards, self.splits, stages, np.concatenate([*lines, np.empty(0)]), found)
-        return best.log_weight, best.contexts
-
-    def _log_stages(self, contexts: Sequence[Pairs]) -> float:
-        """Return the sum of the log-weights of stages; those that reach the bound stand beside their likes."""
-        assert self.deepest is not None
-        total = 0.0
-        for context in contexts:
-            at = tuple(number for pair in context for number in pair)
-            if len(context) < self.beta:
-                total += float(self.stages[len(context)][at])
-            elif context[-1][1] == 0:
-                total += float(self.deepest[at[:-1]])
-        return total
-
-    def _options(self, t: int, r: int, values: Floats, counts: Ints) -> tuple[Floats, Ints]:
-        """Return the values and numbers of stages of the splits on `r` variables, with these along the last axis."""
-        weights = self._full_split_weights(t, r)
-        flat = (values + weights).reshape(*values.shape[: 2 * t], -1)
-        if r > 1:
-            ascending = (np.diff(np.indices((self.size,) * r), axis=0) > 0).all(axis=0).ravel()
-            flat = np.where(ascending, flat, -inf)
-        return flat, counts.reshape(flat.shape)
 
     def _full_split_weights(self, t: int, r: int) -> Floats:
         """Return the log-weights of full splits on sets of `r` variables below a context of `t`, shape ``(m,) * r``."""
@@ -556,21 +435,6 @@ def full_split_weight(splits: Splits, t: int, cards: tuple[int, ...]) -> float:
     return log_sum_exp(terms)
 
 
-def root_weight(splits: Splits, d: int) -> float:
-    """Return the log-weight of a root of `d` states, below each of which there is a split on one more variable."""
-    return log(splits[0][0]) + d * log(splits[1][0])
-
-
-def line_gain(splits: Splits, d: int, other: int) -> float:
-    """Return what `d` cells below a root gain if all are split on the same variable of `other` states.
-
-    It is the log of the weights of all trees of the full split on both, over that of the tree that splits the cells one
-    by one; see :mod:`cslearn._kernels.pairs`.
-    """
-    whole = full_split_weight(splits, 1, tuple(sorted((d, other))))
-    return whole - log(splits[1][0]) - d * log(splits[2][0])
-
-
 def log_trees(splits: Splits, contexts: Sequence[Pairs], t: int = 0) -> float:
     """Return the log of the sum, over the trees that draw a staging, of the product of the weights of their splits.
 
@@ -641,58 +505,6 @@ def log_sum_of_kinds(cards: Sequence[int], log_stage: Callable[[int, int], float
     return below((0,) * len(kinds))
 
 
-def draw_uniform(cards: Sequence[int], beta: int, rng: np.random.Generator) -> list[Pairs]:
-    """Draw one of the stagings with contexts of at most ``beta <= 2`` variables, all with equal probability.
-
-    Each of a root's states has as many options as the level has variables (a stop or a split on another one), so
-    the roots' shares are known. O(m) for `m` variables.
-    """
-    sizes = np.array(cards, dtype=np.intp)
-    m = len(sizes)
-    if beta == 0 or m == 0:
-        return [()]
-    options = m if beta == 2 else 1
-    roots = np.append(sizes * np.log(options), 0.0)
-    while True:
-        k = draw_log(roots, rng)
-        if k == m:
-            return [()]
-        # Option k, which would split on the root itself, stands for a stop.
-        drawn = rng.integers(options, size=sizes[k]) if beta == 2 else np.full(sizes[k], k)
-        splits = [-1 if j == k else int(j) for j in drawn]
-        if splits[0] < 0 or len(set(splits)) > 1 or rng.random() < 0.5:
-            return two_variable_contexts(cards, (k, *splits))
-
-
-def draw_uniform_tree(cards: Sequence[int], beta: int, rng: np.random.Generator) -> list[Pairs]:
-    """Draw one of the stagings that a decision tree draws, all with equal probability.
-
-    A root of each cardinality leads to a known number of trees. A staging is drawn once for each variable that all its
-    stages hold, and accepted with probability one over the number of these; so it is below each of a root's states.
-    """
-    kinds = sorted(set(cards))
-
-    def below(prefix: Pairs, left: list[int], bound: int) -> list[Pairs]:
-        numbers = [sum(cards[k] == d for k in left) for d in kinds]
-        roots = [0.0]
-        for d, number in zip(kinds, numbers, strict=True):
-            fewer = tuple((e, n - (e == d)) for e, n in zip(kinds, numbers, strict=True))
-            roots.append(log(number) + d * log(count_trees(fewer, bound - 1)) if number and bound else -inf)
-        while True:
-            pick = draw_log(np.array(roots), rng) - 1
-            if pick < 0:
-                return [prefix]
-            of_kind = [k for k in left if cards[k] == kinds[pick]]
-            root = of_kind[int(rng.integers(len(of_kind)))]
-            rest = [k for k in left if k != root]
-            drawn = [c for x in range(cards[root]) for c in below((*prefix, (root, x)), rest, bound - 1)]
-            common = set.intersection(*({k for k, _ in context[len(prefix) :]} for context in drawn))
-            if rng.random() * len(common) < 1:
-                return drawn
-
-    return below((), list(range(len(cards))), min(beta, len(cards)))
-
-
 def two_variable_contexts(cards: Sequence[int], shape: tuple[int, ...] | None) -> list[Pairs]:
     """Return the contexts of the staging with root ``shape[0]`` and splits ``shape[1:]`` (-1: stop)."""
     if shape is None:
@@ -707,20 +519,17 @@ def two_variable_contexts(cards: Sequence[int], shape: tuple[int, ...] | None) -
     return contexts
 
 
-def _best(stages: Floats, options: list[tuple[Floats, Ints]], tolerance: float) -> tuple[Floats, Ints, Ints]:
+def best_options(stop: Floats, values: Floats, counts: Ints, tolerance: float) -> tuple[Floats, Ints, Ints]:
     """Return the value, the number of stages and the pick (-1: stop) of the best option at each context.
 
-    Of tied options a stop is taken, otherwise the first of those with the fewest stages.
+    Options stand along the first axis. Of tied ones a stop is taken, otherwise the first with the fewest stages.
     """
-    stop = np.asarray(stages, dtype=float)
-    values = np.concatenate([value for value, _ in options], axis=-1)
-    counts = np.concatenate([count for _, count in options], axis=-1)
-    top = np.maximum(stop, values.max(axis=-1))
+    top = np.maximum(stop, values.max(axis=0))
     with np.errstate(invalid="ignore"):
         enough = np.where(np.isneginf(top), -inf, top - tolerance * np.maximum(1.0, np.abs(top)))
-    pick = np.where(values >= enough[..., None], counts, np.iinfo(np.intp).max).argmin(axis=-1)
-    value = np.take_along_axis(values, pick[..., None], axis=-1)[..., 0]
-    count = np.take_along_axis(counts, pick[..., None], axis=-1)[..., 0]
+    pick = np.where(values >= enough, counts, np.iinfo(np.intp).max).argmin(axis=0)
+    value = np.take_along_axis(values, pick[None], axis=0)[0]
+    count = np.take_along_axis(counts, pick[None], axis=0)[0]
     stops = stop >= enough
     return np.where(stops, stop, value), np.where(stops, 1, count), np.where(stops, -1, pick)
 

@@ -17,6 +17,7 @@ from math import prod
 from types import MappingProxyType
 from typing import Any
 
+from cslearn._wording import condition
 from cslearn.errors import InputError, LimitError
 
 __all__ = ["Context", "Stage", "Staging"]
@@ -108,7 +109,7 @@ class Context(Mapping[Any, Any]):
         return Context, (self._assignment,)
 
     def __str__(self) -> str:
-        return ", ".join(f"{variable}={state}" for variable, state in self._assignment.items())
+        return ", ".join(condition(variable, state) for variable, state in self._assignment.items())
 
     def __repr__(self) -> str:
         return f"Context({self._assignment!r})"

@@ -1,18 +1,19 @@
 """The stagings of a level, listed or summed with weights, maximised or drawn.
 
-One front for every context bound: the recursion of :mod:`cslearn.stagings.level` up to two context variables and for
-decision trees, and beyond that, for all stagings, the closed form and the exact cover of
-:mod:`cslearn.stagings.every`.
+One front for every context bound: the recursion of :mod:`cslearn.stagings.level` up to two context variables, that of
+:mod:`cslearn.stagings.tree_weights` for decision trees beyond, and for all stagings exact cover
+(:mod:`cslearn.stagings.cover_weights`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import combinations, permutations, product
-from math import inf
+from itertools import product
+from math import inf, log
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cslearn._numerics import RandomState, as_generator
 from cslearn.errors import InputError, LimitError
@@ -26,23 +27,18 @@ from cslearn.stagings.counting import (
     count_binary_others,
 )
 from cslearn.stagings.cover import BoxCover, Pairs
-from cslearn.stagings.every import (
-    AllWeights,
-    CoverWeights,
-    all_weights,
-    draw_binary_other,
-    is_binary_three,
-    tree_weights,
-)
-from cslearn.stagings.level import LevelWeights, draw_uniform, draw_uniform_tree, two_variable_contexts
+from cslearn.stagings.cover_weights import CoverWeights, is_binary_three
+from cslearn.stagings.level import LevelWeights, inclusion_exclusion, two_variable_contexts
+from cslearn.stagings.tree_weights import TreeWeights, layout, n_contexts
 from cslearn.stagings.types import Context, Scope, Staging, as_scope
+from cslearn.stagings.uniform import draw_binary_other, draw_uniform, draw_uniform_tree
 
 __all__ = ["draw", "listing", "log_sum", "maximum"]
 
 LogWeight = Callable[[Context], float] | Mapping[Context, float]
 
-# Entries of the largest table of weights: half a gigabyte.
-TABLE_LIMIT = 1 << 26
+# Contexts whose weights are asked for: so many take a minute.
+TABLE_LIMIT = 1 << 22
 
 
 def listing(
@@ -118,7 +114,10 @@ def log_sum(
     >>> round(exp(stagings.log_sum([2, 2, 2], beta=2, log_weight=lambda context: -log(2))), 6)
     3.3125
     """
-    return _Level(cards, beta, candidates, kind).weights(log_weight).log_sum()
+    level = _Level(cards, beta, candidates, kind)
+    if log_weight is None:
+        return log(count(level.cards, level.beta, kind=level.kind))
+    return level.weights(log_weight).log_sum()
 
 
 def maximum(
@@ -226,27 +225,44 @@ class _Level:
             raise InputError("a log-weight of a context must be a number below infinity")
         return value
 
-    def weights(self, log_weight: LogWeight | None) -> LevelWeights | AllWeights:
-        if self.kind == "all" and self.beta > 2 and not is_binary_three(self.cards, self.beta):
-            return CoverWeights(self.cards, self.beta, lambda pairs: self.log_weight(pairs, log_weight), limit=None)
+    def weights(self, log_weight: LogWeight | None) -> LevelWeights | TreeWeights | CoverWeights:
         m, d, beta = len(self.cards), max(self.cards, default=0), self.beta
-        if (m * d) ** beta > TABLE_LIMIT:
+        if beta > 2 and self.kind == "all":
+            return CoverWeights(self.cards, beta, lambda pairs: self.log_weight(pairs, log_weight))
+        number = n_contexts(self.cards, beta)
+        if number > TABLE_LIMIT:
             raise LimitError(
-                f"the weights of contexts of {beta} of {m} variables with up to {d} states make a table of"
-                f" {(m * d) ** beta:,} entries; it is limited to {TABLE_LIMIT:,}. Use a smaller beta or fewer"
-                " candidates."
+                f"there are {number:,} contexts of up to {beta} of {m} variables with up to {d} states; they are"
+                f" limited to {TABLE_LIMIT:,}. Use a smaller beta or fewer candidates."
             )
-        tables = [np.zeros((m, d) * t) for t in range(beta + 1)]
-        if log_weight is not None:
-            for t, table in enumerate(tables):
-                for variables in combinations(range(m), t):
-                    for states in product(*(range(self.cards[k]) for k in variables)):
-                        pairs = tuple(zip(variables, states, strict=True))
-                        value = self.log_weight(pairs, log_weight)
-                        for turned in permutations(pairs):
-                            table[tuple(number for pair in turned for number in pair)] = value
+        places = layout(self.cards, beta)
+        flat = np.array(
+            [
+                self.log_weight(tuple(zip(own, states, strict=True)), log_weight)
+                for own in places.sets
+                for states in product(*(range(self.cards[k]) for k in own))
+            ]
+        )
         sizes = np.array(self.cards, dtype=np.intp)
-        return tree_weights(sizes, tables) if self.kind == "tree" else all_weights(sizes, tables)
+        if beta > 2:
+            return TreeWeights(sizes, flat, inclusion_exclusion(beta))
+        return self._two_at_most(sizes, places.blocks(flat))
+
+    def _two_at_most(self, sizes: NDArray[np.intp], blocks: Mapping[tuple[int, ...], NDArray[Any]]) -> LevelWeights:
+        """Return the weights as the recursion for at most two context variables wants them."""
+        m, d, beta = len(sizes), max(self.cards, default=1), self.beta
+        stages: list[NDArray[np.float64]] = [blocks[()], np.zeros((m, d))][: max(beta, 1)]
+        deepest: NDArray[np.float64] = np.zeros((m, d, m) if beta == 2 else m)
+        for own, values in blocks.items():
+            if len(own) == 1 and beta == 1:
+                deepest[own[0]] = values.sum()
+            elif len(own) == 1:
+                stages[1][own[0], : len(values)] = values
+            elif len(own) == 2:
+                k, j = own
+                deepest[k, : self.cards[k], j] = values.sum(axis=1)
+                deepest[j, : self.cards[j], k] = values.sum(axis=0)
+        return LevelWeights(sizes, stages, deepest if beta else None, inclusion_exclusion(beta))
 
     def draw_uniform(self, rng: np.random.Generator) -> list[Pairs]:
         """Draw one of the stagings, all with equal probability."""

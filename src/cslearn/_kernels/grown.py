@@ -1,0 +1,337 @@
+"""Contexts of targets with their splits ranked, and the sum over the decision trees that are grown from them.
+
+A context of a target knows its rows, its log z, and the *gain* of a split on every other variable ``k``, the sum over
+the states of ``k`` of log z minus its own, from the largest on. Given the set of variables before the target the splits
+that are made are found by walking down these lists (:func:`choose`), so what is summed depends on that set alone.
+"""
+
+from collections import namedtuple
+from math import exp, inf, lgamma, log1p, nan
+
+import numpy as np
+
+from cslearn._kernels import inner, outer
+
+__all__ = [
+    "Memo",
+    "Rules",
+    "Wanted",
+    "choose",
+    "evaluate",
+    "expand",
+    "log_add",
+    "log_sum",
+    "new_stack",
+    "rank",
+    "rehash",
+]
+
+# Contexts: target, context above and (variable, state) that was added to it, number of variables, outcomes of these,
+# rows, counts of the target's states, log z, its splits first:last, a key that does not depend on the order in which
+# variables were added. Splits: variable, gain, where their parts begin in `part` (-1: not there yet), which lists
+# contexts. `slots` is a hash table from keys to contexts.
+Memo = namedtuple(
+    "Memo",
+    "target parent variable state depth outcomes rows own log_z first last key split gain parts part slots",
+)
+# How trees are grown. By the number of variables in the context: log-probabilities to stop and to split, how many
+# splits are summed at most, and how far their promise may be below the best one's; `price[t, d]` is what a split into d
+# parts costs beside the choice of its variable. A split is not made if it promises less than -slack. Near the root
+# (below `look` variables) and with `enough` rows what a split promises includes the best split of each of its parts.
+Rules = namedtuple("Rules", "bound stop split price width near slack look enough cards log_of")
+# Splits whose parts are not there yet: pairs of context and split, and their number.
+Wanted = namedtuple("Wanted", "pairs number")
+Stack = namedtuple("Stack", "node found at state total product chosen promise")
+
+
+@inner
+def log_add(a, b):
+    if a < b:
+        a, b = b, a
+    return a if b == -inf else a + log1p(exp(b - a))
+
+
+@inner
+def new_stack(rules):
+    depth, widest = rules.bound + 2, 1
+    for t in range(rules.bound):
+        widest = max(widest, rules.width[t])
+    return Stack(
+        np.empty(depth, np.int64),
+        np.empty(depth, np.int64),
+        np.empty(depth, np.int64),
+        np.empty(depth, np.int64),
+        np.empty(depth),
+        np.empty(depth),
+        np.empty((depth, widest), np.int64),
+        np.empty((depth, widest)),
+    )
+
+
+@inner
+def _want(wanted, node, e):
+    number = wanted.number[0]
+    if number < len(wanted.pairs):
+        wanted.pairs[number, 0] = node
+        wanted.pairs[number, 1] = e
+        wanted.number[0] = number + 1
+
+
+@inner
+def choose(memo, rules, node, before, m, chosen, promise, wanted):
+    """Find the splits of a context that are made given the `m` variables before; -1 if some are not known yet.
+
+    They are those that promise most, as long as they may pay, and are near the best. Where the parts of a split are
+    needed and are not there, they are put on the list of what is wanted.
+    """
+    t = memo.depth[node]
+    found, width, unknown = 0, rules.width[t], False
+    ahead = t < rules.look and memo.rows[node] >= rules.enough
+    for e in range(memo.first[node], memo.last[node]):
+        k = memo.split[e]
+        if not before[k]:
+            continue
+        value = memo.gain[e] + rules.price[t, rules.cards[k]] - rules.log_of[m - t]
+        if ahead:
+            parts = memo.parts[e]
+            if parts < 0:
+                unknown = True
+                _want(wanted, node, e)
+            if unknown:
+                continue
+            if t + 1 < min(rules.bound, m):
+                for x in range(rules.cards[k]):
+                    part = memo.part[parts + x]
+                    for f in range(memo.first[part], memo.last[part]):
+                        j = memo.split[f]
+                        if before[j]:
+                            more = memo.gain[f] + rules.price[t + 1, rules.cards[j]] - rules.log_of[m - t - 1]
+                            value += max(0.0, more)
+                            break
+            if value < -rules.slack or (found == width and value <= promise[found - 1]):
+                continue
+        elif found == width or value < -rules.slack:
+            break
+        place = found if found < width else width - 1
+        while place > 0 and promise[place - 1] < value:
+            promise[place] = promise[place - 1]
+            chosen[place] = chosen[place - 1]
+            place -= 1
+        promise[place] = value
+        chosen[place] = e
+        found = min(found + 1, width)
+    while found > 1 and promise[found - 1] < promise[0] - rules.near[t]:
+        found -= 1
+    if not unknown:
+        for c in range(found):
+            if memo.parts[chosen[c]] < 0:
+                unknown = True
+                _want(wanted, node, chosen[c])
+    return -1 if unknown else found
+
+
+@inner
+def log_sum(memo, rules, root, before, m, banned, used, wanted, stack):
+    """Return log F of a context: the sum over all prunings of the tree that is grown from it.
+
+    Trees that split on the variable `banned` are left out; variables that are split on are marked in `used`. Not a
+    number if a context is not there yet.
+    """
+    level, node, value, known = 0, root, 0.0, True
+    while True:
+        # Down: into a context.
+        t = memo.depth[node]
+        value = memo.log_z[node]
+        going_down = False
+        if memo.rows[node] == 0:
+            value = 0.0
+        elif t < rules.bound and t < m:
+            value += rules.stop[t]
+            chosen = stack.chosen[level]
+            found = choose(memo, rules, node, before, m, chosen, stack.promise[level], wanted)
+            if found < 0:
+                known = False
+            else:
+                if banned >= 0:
+                    left = 0
+                    for c in range(found):
+                        if memo.split[chosen[c]] != banned:
+                            chosen[left] = chosen[c]
+                            left += 1
+                    found = left
+                for c in range(found):
+                    used[memo.split[chosen[c]]] = True
+                if found:
+                    stack.node[level] = node
+                    stack.found[level] = found
+                    stack.at[level] = 0
+                    stack.state[level] = 0
+                    stack.total[level] = value
+                    stack.product[level] = rules.split[t] - rules.log_of[m - t]
+                    node = memo.part[memo.parts[chosen[0]]]
+                    level += 1
+                    going_down = True
+        # Up: until there is another part to go into.
+        while not going_down:
+            level -= 1
+            if level < 0:
+                return value if known else nan
+            stack.product[level] += value
+            stack.state[level] += 1
+            e = stack.chosen[level, stack.at[level]]
+            if stack.state[level] == rules.cards[memo.split[e]]:
+                stack.total[level] = log_add(stack.total[level], stack.product[level])
+                stack.at[level] += 1
+                if stack.at[level] == stack.found[level]:
+                    value = stack.total[level]
+                    continue
+                t = memo.depth[stack.node[level]]
+                stack.state[level] = 0
+                stack.product[level] = rules.split[t] - rules.log_of[m - t]
+                e = stack.chosen[level, stack.at[level]]
+            node = memo.part[memo.parts[e] + stack.state[level]]
+            level += 1
+            going_down = True
+
+
+@outer
+def evaluate(memo, rules, targets, before, wanted, out):
+    """Fill what is no number in `out` with log F of targets, given the variables before; ``before[r, k]``."""
+    stack, used = new_stack(rules), np.empty(before.shape[1], np.bool_)
+    for r in range(len(targets)):
+        if out[r] != out[r]:
+            m = 0
+            for k in range(before.shape[1]):
+                m += before[r, k]
+            out[r] = log_sum(memo, rules, targets[r], before[r], m, -1, used, wanted, stack)
+
+
+@inner
+def _slot(key, slots, keys):
+    """Return the slot of a key in the hash table, or the free one where it belongs."""
+    mask = len(slots) - 1
+    slot = np.int64(key & np.uint64(mask))
+    while slots[slot] >= 0 and keys[slots[slot]] != key:
+        slot = (slot + 1) & mask
+    return slot
+
+
+@outer
+def rehash(keys, number, slots):
+    """Put the first keys into an empty hash table."""
+    for node in range(number):
+        slots[_slot(keys[node], slots, keys)] = node
+
+
+@outer
+def expand(memo, cards, marks, pairs, n_nodes, n_parts, begins):
+    """Find the contexts that the wanted splits lead to, new ones where they are not there yet.
+
+    ``begins[r]`` gets where those of split `r` begin in the list of parts: the split itself is told later, when the new
+    contexts are ranked. Returns the numbers of contexts and of parts.
+    """
+    for r in range(len(pairs)):
+        node, e = pairs[r]
+        begins[r] = n_parts
+        k = memo.split[e]
+        for x in range(cards[k]):
+            key = memo.key[node] ^ marks[k, x]
+            slot = _slot(key, memo.slots, memo.key)
+            if memo.slots[slot] < 0:
+                memo.slots[slot] = n_nodes
+                memo.key[n_nodes] = key
+                memo.target[n_nodes] = memo.target[node]
+                memo.parent[n_nodes] = node
+                memo.variable[n_nodes] = k
+                memo.state[n_nodes] = x
+                memo.depth[n_nodes] = memo.depth[node] + 1
+                memo.outcomes[n_nodes] = memo.outcomes[node] * cards[k]
+                n_nodes += 1
+            memo.part[n_parts] = memo.slots[slot]
+            n_parts += 1
+    return n_nodes, n_parts
+
+
+@inner
+def _rise(table, a, log_gamma, count):
+    """Return ``lgamma(a + count) - lgamma(a)``; whole counts are looked up while the table lasts."""
+    if count < len(table) and count == int(count):
+        return table[int(count)]
+    return lgamma(a + count) - log_gamma
+
+
+@inner
+def _log_z(counts, d, kind, tables):
+    a, look_up, log_gammas = tables
+    total, value = 0.0, 0.0
+    for y in range(d):
+        total += counts[y]
+        value += _rise(look_up[kind, 1], a[kind] / d, log_gammas[kind, 1], counts[y])
+    return value - _rise(look_up[kind, 0], a[kind], log_gammas[kind, 0], total)
+
+
+@outer
+def rank(memo, first_node, own, counts, starts, cards, allowed, kinds, tables, limits, n_splits):
+    """Score new contexts and rank their splits, given their counts; returns the number of splits there are now.
+
+    ``kinds[r, k]`` tells which prior count the stages have after a split on `k`, ``kinds[r, p]`` that of the context.
+    The limits are the context bound, where it looks ahead (see `Rules`), and elsewhere the least gain of a split that
+    is kept and how many are.
+    """
+    bound, look, enough, least, most = limits
+    p = len(starts) - 1
+    gains, variables = np.empty(p), np.empty(p, np.int64)
+    used, left = np.zeros(p, np.bool_), np.empty(own.shape[1])
+    cell = np.empty(own.shape[1])
+    for r in range(len(own)):
+        node = first_node + r
+        i = memo.target[node]
+        d = cards[i]
+        total, seen = 0.0, 0
+        for y in range(d):
+            total += own[r, y]
+            seen += own[r, y] > 0
+            memo.own[node, y] = own[r, y]
+        z = _log_z(own[r], d, kinds[r, p], tables)
+        memo.rows[node], memo.log_z[node] = total, z
+        memo.first[node] = memo.last[node] = n_splits
+        if seen < 2 or memo.depth[node] >= bound:
+            continue
+        for k in range(p):
+            used[k] = not allowed[i, k]
+        above = node
+        while memo.parent[above] >= 0:
+            used[memo.variable[above]] = True
+            above = memo.parent[above]
+        ahead = memo.depth[node] < look and total >= enough
+        kept = 0
+        for k in range(p):
+            if used[k]:
+                continue
+            value, full, rest = -z, 0, total
+            for y in range(d):
+                left[y] = own[r, y]
+            for c in range(starts[k], starts[k + 1]):
+                part = 0.0
+                for y in range(d):
+                    cell[y] = counts[r, y, c]
+                    part += cell[y]
+                    left[y] -= cell[y]
+                if part > 0:
+                    value += _log_z(cell, d, kinds[r, k], tables)
+                    rest -= part
+                    full += 1
+            if rest > 0:
+                value += _log_z(left, d, kinds[r, k], tables)
+                full += 1
+            if full > 1 and (ahead or value > least):
+                gains[kept], variables[kept] = -value, k
+                kept += 1
+        ranked = np.argsort(gains[:kept], kind="mergesort")
+        for s in range(kept if ahead else min(kept, most)):
+            memo.split[n_splits] = variables[ranked[s]]
+            memo.gain[n_splits] = -gains[ranked[s]]
+            memo.parts[n_splits] = -1
+            n_splits += 1
+        memo.last[node] = n_splits
+    return n_splits

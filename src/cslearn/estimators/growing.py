@@ -1,0 +1,149 @@
+"""From a table to a posterior over orders with deep stagings: the start, what the data choose, and the search."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from math import inf, lgamma
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cslearn.data import Table
+from cslearn.grown import GrownEngine, GrownScores, Growth, greedy_order
+from cslearn.grown.adaptive import FIRST_COUNTS, FIRST_PRIOR, adapted_counts, adapted_tree_prior
+from cslearn.orders import Chain
+from cslearn.orders.subsets import subsets_fit
+from cslearn.priors import ADAPTIVE, Prior, TreePrior, get_prior
+from cslearn.scores import Scores
+
+__all__ = [
+    "GROWN_CHAINS",
+    "as_grown",
+    "chain_of_one",
+    "default_moves",
+    "first_scores",
+    "grown_prior",
+    "with_what_the_data_choose",
+]
+
+# Steps that the moves of a chain may take: contexts walked through, and rows counted in new ones.
+STEPS = 5.0e6
+FEWEST_MOVES, MOST_MOVES = 100, 1500
+MOST_SWEEPS = 3
+# Of so few variables all trees are summed: whatever three or four of them say only together is seen.
+FEW_ENOUGH = 5
+WHOLE = Growth(slack=inf, width=(FEW_ENOUGH,), near=inf, look=0)
+# Chains on grown trees, unless more are asked for: two, to tell whether they agree.
+GROWN_CHAINS = 2
+# A row that is counted for a variable in a context takes so many steps; found for 10 to 100 variables.
+STEPS_OF_A_ROW = 1 / 1300
+
+
+def grown_prior(beta: Any, prior: str | Prior, cards: Sequence[int]) -> TreePrior | None:
+    """Return the tree prior that trees are grown with for variables of these cardinalities; None where not.
+
+    A bound of two, bounds of single variables, and a bound that is given for few variables have exact sums over all
+    stagings; so have priors that weigh stagings, which grown trees have no sum for.
+    """
+    if isinstance(beta, Mapping) or (beta != "auto" and (beta <= 2 or subsets_fit(tuple(cards[1:]), beta))):
+        return None
+    if isinstance(prior, str) and prior == ADAPTIVE:
+        return FIRST_PRIOR
+    found = get_prior(prior)
+    return _with_single_splits(found) if isinstance(found, TreePrior) else None
+
+
+def _with_single_splits(prior: TreePrior) -> TreePrior:
+    return TreePrior(root=prior.root, split=prior.split, same=0.0, deeper=prior.deeper)
+
+
+def as_grown(scores: Scores, max_memory: float) -> GrownScores:
+    """Return scores of grown trees for the same data, with at least two context variables; the scores if they are."""
+    if isinstance(scores, GrownScores):
+        return scores
+    names = scores.table.variables
+    return GrownScores(
+        scores.table,
+        beta=max(2, *scores.betas),
+        ess=scores.ess,
+        gamma=scores.gamma,
+        prior=_with_single_splits(scores.prior) if isinstance(scores.prior, TreePrior) else FIRST_PRIOR,
+        candidates={v: [names[c] for c in own] for v, own in zip(names, scores.candidates, strict=True)},
+        max_memory=max_memory,
+        n_jobs=scores.n_jobs,
+        interventions=scores.interventions,
+    )
+
+
+def first_scores(
+    table: Table,
+    *,
+    beta: int,
+    ess: float | str,
+    prior: TreePrior,
+    candidates: Mapping[str, Iterable[str]],
+    max_memory: float,
+    n_jobs: int | None,
+    interventions: NDArray[np.bool_] | None,
+) -> GrownScores:
+    """Return the scores that the first order is found with."""
+    first, gamma = FIRST_COUNTS if isinstance(ess, str) else (float(ess), 1.0)
+    return GrownScores(
+        table,
+        beta=beta,
+        ess=first,
+        gamma=gamma,
+        prior=prior,
+        candidates=candidates,
+        growth=WHOLE if table.p <= FEW_ENOUGH else None,
+        max_memory=max_memory,
+        n_jobs=n_jobs,
+        interventions=interventions,
+    )
+
+
+def with_what_the_data_choose(
+    scores: GrownScores, before: NDArray[np.bool_], *, adaptive: bool, counts: bool
+) -> tuple[GrownScores, NDArray[np.int64]]:
+    """Return the scores with the prior and the prior counts that suit a first order, and an order for them."""
+    order = _good_order(scores, before)
+    if adaptive:
+        scores = scores.with_prior(adapted_tree_prior(scores, order))
+    if counts:
+        names = [scores.table.variables[i] for i in order]
+        chosen = adapted_counts(scores, names)
+        if chosen != (scores.ess, scores.gamma):
+            scores = scores.with_ess(*chosen)
+            order = GrownEngine(scores.contexts, before).climbed(order, 1)
+    return scores, order
+
+
+def _good_order(scores: GrownScores, before: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Return a local optimum near the order that the largest gains ask for, or what there is time for."""
+    order = greedy_order(scores.contexts, before)
+    sweeps = min(MOST_SWEEPS, default_moves(scores, order) // scores.table.p)
+    return GrownEngine(scores.contexts, before).climbed(order, sweeps)
+
+
+def default_moves(scores: GrownScores, order: NDArray[np.int64]) -> int:
+    """Return how many moves a chain makes: as many as there is time for, judged by the trees of a first order.
+
+    It depends on the data alone, not on the clock, so that the result can be had again.
+    """
+    p, names = scores.table.p, scores.table.variables
+    position = np.argsort(order)
+    sizes = [
+        len(scores.level_weights(i, np.flatnonzero(position[own] < position[i])).visits)
+        for i, own in enumerate(scores.candidates)
+    ]
+    walk = float(np.mean(sizes)) + len(names) + scores.counts.total * p * STEPS_OF_A_ROW
+    scored = 2 * p if p <= 24 else 0.5 * p + 18
+    return int(np.clip(STEPS / (walk * scored), FEWEST_MOVES, MOST_MOVES))
+
+
+def chain_of_one(scores: GrownScores, order: NDArray[np.int64], before: NDArray[np.bool_]) -> Chain:
+    """Return an order as if it were all that a chain had drawn."""
+    score = float(GrownEngine(scores.contexts, before).local_scores(order).sum()) - lgamma(len(order) + 1)
+    scores_of_one = np.array([score])
+    return Chain(order[None].astype(np.int32), scores_of_one, scores_of_one, order, score, 0, score)

@@ -1,0 +1,75 @@
+"""What the data choose of grown trees: how readily they split, and the prior counts of their stages.
+
+Both by the evidence, as for two context variables (:mod:`cslearn.orders.adaptive`). The chances to split are those with
+which the sum over trees of a good order is largest. The prior count of a stage whose context variables have ``q``
+outcomes is ``ess * q ** -gamma``: with ``gamma = 1`` it shrinks with the depth, as in BDeu, and Markov equivalent trees
+have the same score; with ``gamma = 0`` all stages have the same. Of some values the pair is taken with which the
+likelihood of the best stagings of that order is largest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import log
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln
+
+from cslearn.grown.engine import GrownEngine
+from cslearn.grown.scores import GrownScores
+from cslearn.priors import TreePrior
+
+__all__ = ["FIRST_COUNTS", "FIRST_PRIOR", "adapted_counts", "adapted_tree_prior"]
+
+CHANCES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99)
+ESS_VALUES = (1.0, 2.0, 3.0, 5.0, 7.0, 10.0, 15.0, 20.0, 30.0, 50.0)
+GAMMAS = (0.0, 0.5, 1.0)
+FIRST_PRIOR = TreePrior(root=0.8, split=0.5, same=0.0, deeper=0.5)
+FIRST_COUNTS = (1.0, 0.0)
+# The weak prior of the chances is worth so many variables that behave as the first one says.
+STRENGTH = 2.0
+
+
+def adapted_tree_prior(scores: GrownScores, order: NDArray[np.integer]) -> TreePrior:
+    """Return the chances to split, at the root, below it and deeper, that suit an order."""
+
+    def value(prior: TreePrior) -> float:
+        usual, now = FIRST_PRIOR, prior
+        weak = sum(
+            getattr(usual, name) * log(getattr(now, name)) + (1 - getattr(usual, name)) * log(1 - getattr(now, name))
+            for name in ("root", "split", "deeper")
+        )
+        engine = GrownEngine(scores.contexts.with_prior(prior))
+        return float(engine.local_scores(order).sum()) + STRENGTH * weak
+
+    best, top = FIRST_PRIOR, value(FIRST_PRIOR)
+    # Each in turn, upwards and downwards from where it is, as long as it gets better; and once more.
+    for _ in range(2):
+        for name in ("root", "split", "deeper"):
+            for step in (-1, 1):
+                at = min(range(len(CHANCES)), key=lambda k: abs(CHANCES[k] - getattr(best, name)))
+                while 0 <= at + step < len(CHANCES):
+                    trial = replace(best, **{name: CHANCES[at + step]})
+                    found = value(trial)
+                    if found <= top:
+                        break
+                    best, top, at = trial, found, at + step
+    return best
+
+
+def adapted_counts(scores: GrownScores, order: Sequence[str]) -> tuple[float, float]:
+    """Return the prior counts of stages, ``(ess, gamma)``, that suit the best stagings of an order."""
+    found = [scores.stage_counts(v, scores.best_staging(v, order[:t])[1].contexts) for t, v in enumerate(order)]
+
+    def value(ess: float, gamma: float) -> float:
+        total = -(log(ess / FIRST_COUNTS[0]) ** 2) / 2
+        for counts, outcomes in found:
+            a_stage = ess * outcomes**-gamma
+            a_cell = a_stage[:, None] / counts.shape[1]
+            total += float((gammaln(a_cell + counts) - gammaln(a_cell)).sum())
+            total -= float((gammaln(a_stage + counts.sum(axis=1)) - gammaln(a_stage)).sum())
+        return total
+
+    return max(((ess, gamma) for ess in ESS_VALUES for gamma in GAMMAS), key=lambda pair: value(*pair))

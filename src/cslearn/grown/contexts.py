@@ -1,0 +1,353 @@
+"""Contexts with their splits ranked, filled when they are first visited, and what is summed over them.
+
+A context of a target knows the gain of a split on every other variable. That depends on no order, so it is computed
+once and kept. Given the set ``L`` of variables before the target, the *grown tree* splits a context on the variables of
+``L`` that promise most, as long as that may pay, and the same is asked of its parts. The local order score ``F(i, L)``
+is the sum over all prunings of that tree, each with the weight that the prior gives it: a deterministic function of the
+set ``L``, whatever was asked before and whatever was forgotten. A sampler over orders with these scores is reversible,
+and has the product of ``F(i, L_i)`` as its stationary distribution.
+
+Greedy splits miss variables that matter only together. So at the root of a target what a split promises includes what
+the best split of each of its parts gains, which finds all pairs; and several splits of the root are summed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import lgamma
+from threading import Lock
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln
+
+from cslearn.counts import Contexts, Counts
+from cslearn.priors import TreePrior
+
+__all__ = ["ContextStore", "GrownContexts", "Growth"]
+
+Floats = NDArray[np.float64]
+Result = TypeVar("Result")
+
+# Log-gammas of whole counts are looked up while they are smaller than this.
+LOOKED_UP = 4096
+# Numbers of counts that are asked for at once.
+BATCH = 1 << 22
+# Splits that are asked for at once.
+MOST_WANTED = 1 << 12
+# Bytes of a context, with its place in the hash table and as a part, and of a split.
+BYTES_OF_A_CONTEXT, BYTES_OF_A_SPLIT = 130, 20
+
+
+class Splits(NamedTuple):
+    """The ranked splits of a context."""
+
+    target: int
+    depth: int
+    first: int
+    variables: NDArray[np.int32]
+    gains: Floats
+
+
+@dataclass(frozen=True)
+class Growth:
+    """How trees are grown.
+
+    Parameters
+    ----------
+    bound : int
+        Context bound: no context has more variables.
+    slack : float
+        A split is made if its log posterior odds against stopping are above minus this.
+    width : tuple of int
+        How many splits of a context are summed at most, by the number of its variables; the last goes for all others.
+    near : float
+        Splits that promise so much less than the best, as a log, are not summed.
+    look : int
+        Contexts of fewer variables look ahead: what a split promises includes the best split of each of its parts.
+    enough : float
+        Rows that a context must have for that.
+    most : int
+        Splits that a context keeps, where it does not look ahead.
+    """
+
+    bound: int = 10
+    slack: float = 3.0
+    width: tuple[int, ...] = (4, 1)
+    near: float = 8.0
+    look: int = 1
+    enough: float = 20.0
+    most: int = 64
+
+
+class ContextStore:
+    """The contexts of all targets that were visited, with their splits ranked.
+
+    Parameters
+    ----------
+    counts : Counts
+    allowed : ndarray of bool, shape (p, p)
+        ``allowed[i, k]`` tells whether variable `i` may be split on `k`.
+    ess, gamma : float
+        A stage whose context variables have `q` outcomes has the prior count ``ess * q ** -gamma``.
+    growth : Growth
+    max_memory : float
+        Bytes. Contexts are forgotten, all but those without variables, when they take more; what is asked for at once
+        may go beyond.
+    """
+
+    def __init__(
+        self,
+        counts: Counts,
+        allowed: NDArray[np.bool_],
+        *,
+        ess: float,
+        gamma: float,
+        growth: Growth,
+        max_memory: float = 2.0**31,
+    ) -> None:
+        self.counts, self.ess, self.gamma, self.growth = counts, ess, gamma, growth
+        self.allowed = np.ascontiguousarray(allowed, dtype=bool)
+        self.max_memory = max_memory
+        self.fills = 0
+        self._lock, self._age = Lock(), 0
+        self._kinds: dict[tuple[float, int], int] = {}
+        self._tables: tuple[Floats, Floats, Floats] = (np.empty(0), np.empty((0, 2, 0)), np.empty((0, 2)))
+        # Keys of contexts are exclusive ors of random words, so that the order of their variables does not matter.
+        p, most = len(counts.cards), int(counts.cards.max(initial=1))
+        words = np.random.default_rng(0).integers(0, 2**64, (p, most + 1), dtype=np.uint64)
+        self._marks, self._root_keys = words[:, :-1].copy(), words[:, -1].copy()
+        self._begin()
+
+    def asked(self, question: Callable[[Any, Any], Result]) -> Result:
+        """Ask a compiled function, with contexts and a list of those it wants, until it wants no more."""
+        from cslearn._kernels.grown import Wanted
+
+        if self.memory > self.max_memory:
+            with self._lock:
+                if self.memory > self.max_memory:
+                    self._begin()
+        wanted = Wanted(np.empty((MOST_WANTED, 2), dtype=np.int64), np.zeros(1, dtype=np.int64))
+        while True:
+            with self._lock:
+                memo, age = self._memo, self._age
+            answer = question(memo, wanted)
+            if not wanted.number[0]:
+                return answer
+            self._provide(age, wanted.pairs[: wanted.number[0]])
+            wanted.number[0] = 0
+
+    def splits(self, node: int) -> Splits:
+        """Return the ranked splits of a context; the first p contexts are those without variables."""
+        memo = self._memo
+        first, last = int(memo.first[node]), int(memo.last[node])
+        return Splits(
+            int(memo.target[node]), int(memo.depth[node]), first, memo.split[first:last], memo.gain[first:last]
+        )
+
+    def target_and_variable(self, node: int, split: int) -> tuple[int, int]:
+        """Return the target of a context, and the variable of one of its splits."""
+        return int(self._memo.target[node]), int(self._memo.split[split])
+
+    def parts(self, split: int) -> list[int] | None:
+        """Return the contexts that a split leads to; None if they are not there yet."""
+        begin = int(self._memo.parts[split])
+        if begin < 0:
+            return None
+        end = begin + int(self.counts.cards[self._memo.split[split]])
+        return [int(node) for node in self._memo.part[begin:end]]
+
+    def provide(self, splits: list[tuple[int, int]]) -> None:
+        """Fill the parts of some splits, given as pairs of context and split."""
+        self._provide(self._age, np.array(splits, dtype=np.int64))
+
+    @property
+    def memory(self) -> int:
+        """Bytes that the contexts take."""
+        width = self._memo.own.shape[1]
+        return (BYTES_OF_A_CONTEXT + 8 * width) * len(self._memo.key) + BYTES_OF_A_SPLIT * len(self._memo.split)
+
+    def a_stage(self, outcomes: float) -> float:
+        """Return the prior count of a stage whose context variables have so many outcomes."""
+        return float(self.ess * outcomes**-self.gamma)
+
+    def _begin(self) -> None:
+        """Forget everything but the contexts without variables."""
+        from cslearn._kernels.grown import Memo
+
+        p, d = len(self.counts.cards), int(self.counts.cards.max(initial=1))
+        kinds: dict[str, Any] = dict.fromkeys(("target", "parent", "variable", "state", "depth"), np.int32)
+        kinds |= dict.fromkeys(("outcomes", "rows", "log_z"), np.float64) | {"first": np.int64, "last": np.int64}
+        arrays = {name: np.zeros(p, dtype=kind) for name, kind in kinds.items()}
+        arrays |= {"own": np.zeros((p, d)), "key": self._root_keys.copy(), "slots": np.full(1, -1, dtype=np.int64)}
+        arrays |= {"split": np.zeros(0, np.int32), "gain": np.zeros(0), "parts": np.zeros(0, np.int32)}
+        arrays |= {"part": np.zeros(0, np.int32)}
+        arrays["target"][:] = np.arange(p)
+        arrays["parent"][:] = arrays["variable"][:] = -1
+        arrays["outcomes"][:] = 1.0
+        self._memo = Memo(**arrays)
+        self._age += 1
+        self._n = [p, 0, 0]  # contexts, parts, splits
+        self._make_room(p, 0, 0)
+        self._fill(0)
+
+    def _provide(self, age: int, pairs: NDArray[np.int64]) -> None:
+        """Give splits their parts, counting and ranking those that are new."""
+        from cslearn._kernels.grown import expand
+
+        with self._lock:
+            if age != self._age:
+                return  # they were forgotten meanwhile, and the question is asked again
+            pairs = pairs[self._memo.parts[pairs[:, 1]] < 0]
+            most = int(self.counts.cards.max())
+            self._make_room(most * len(pairs), most * len(pairs), 0)
+            first, begins = self._n[0], np.empty(len(pairs), dtype=np.int64)
+            self._n[:2] = expand(self._memo, self.counts.cards, self._marks, pairs, *self._n[:2], begins)
+            self._fill(first)
+            # Only now: chains in other threads may go into these parts as soon as they are told.
+            self._memo.parts[pairs[:, 1]] = begins
+
+    def _fill(self, first: int) -> None:
+        """Count and rank the contexts from number `first` on."""
+        from cslearn._kernels.grown import rank
+
+        cards, starts, n = self.counts.cards, self.counts.starts, self._n[0]
+        p = len(cards)
+        size = max(1, BATCH // max(1, int(starts[-1]) * int(cards.max())))
+        for begin in range(first, n, size):
+            end = min(n, begin + size)
+            own, counts = self.counts.of(self._contexts(begin, end))
+            kinds = self._kinds_of(begin, end)
+            self._make_room(0, 0, (end - begin) * p)
+            growth = self.growth
+            limits = growth.bound, growth.look, growth.enough, -growth.slack, growth.most
+            tables = self._tables
+            self._n[2] = rank(
+                self._memo, begin, own, counts, starts, cards, self.allowed, kinds, tables, limits, self._n[2]
+            )
+            self.fills += end - begin
+
+    def _contexts(self, begin: int, end: int) -> Contexts:
+        from cslearn._kernels.grown_contexts import list_contexts
+
+        return Contexts(self._memo.target[begin:end], *list_contexts(self._memo, begin, end))
+
+    def _kinds_of(self, begin: int, end: int) -> NDArray[np.int64]:
+        """Return which prior count each context has, and its parts after a split on each variable."""
+        memo, cards = self._memo, self.counts.cards
+        found = np.zeros((end - begin, len(cards) + 1), dtype=np.int64)
+        keys = np.column_stack(
+            [memo.outcomes[begin:end] if self.gamma else np.ones(end - begin), memo.target[begin:end]]
+        )
+        keys[:, 1] = cards[memo.target[begin:end]]
+        distinct, which = np.unique(keys, axis=0, return_inverse=True)
+        for row, (outcomes, d) in enumerate(distinct):
+            of = {c: self._kind(outcomes * c, int(d)) for c in {1, *cards.tolist()}}
+            found[which.reshape(-1) == row] = [*(of[c] for c in cards.tolist()), of[1]]
+        return found
+
+    def _kind(self, outcomes: float, d: int) -> int:
+        key = (outcomes if self.gamma else 1.0, d)
+        if key not in self._kinds:
+            a, whole = self.a_stage(outcomes), np.arange(min(LOOKED_UP, int(self.counts.total) + 1))
+            look_up = np.stack([gammaln(b + whole) - lgamma(b) for b in (a, a / d)])
+            arrays = np.array([a]), look_up[None], np.array([[lgamma(a), lgamma(a / d)]])
+            old = self._tables if self._kinds else tuple(array[:0] for array in arrays)
+            self._tables = tuple(np.concatenate(pair) for pair in zip(old, arrays, strict=True))  # type: ignore[assignment]
+            self._kinds[key] = len(self._kinds)
+        return self._kinds[key]
+
+    def _make_room(self, contexts: int, parts: int, splits: int) -> None:
+        """Enlarge arrays, if so many more do not fit; those that others may be reading stay as they are."""
+        from cslearn._kernels.grown import rehash
+
+        def larger(names: tuple[str, ...], used: int, more: int) -> dict[str, Any]:
+            room = len(getattr(self._memo, names[0]))
+            if used + more <= room and room:
+                return {}
+            size = max(2 * room, used + more, 1024)
+            return {name: _enlarged(getattr(self._memo, name), size) for name in names}
+
+        nodes = ("target", "parent", "variable", "state", "depth", "outcomes", "rows", "own", "log_z", "first", "last")
+        found = larger((*nodes, "key"), self._n[0], contexts)
+        if found:
+            slots = np.full(1 << (2 * len(found["key"]) - 1).bit_length(), -1, dtype=np.int64)
+            rehash(found["key"], self._n[0], slots)
+            found["slots"] = slots
+        found |= larger(("part",), self._n[1], parts)
+        found |= larger(("split", "gain", "parts"), self._n[2], splits)
+        if found:
+            # Who reads the old arrays must not be led to contexts that are in the new ones alone.
+            found.setdefault("parts", self._memo.parts.copy())
+            self._memo = self._memo._replace(**found)
+
+
+class GrownContexts:
+    """Sums over the trees that are grown from contexts, with a prior over trees.
+
+    Parameters
+    ----------
+    store : ContextStore
+    prior : TreePrior
+        Only its splits on single variables are made.
+    width : tuple of int, optional
+        How many splits of a context are summed at most, in place of what the growth of the contexts says.
+    """
+
+    def __init__(self, store: ContextStore, prior: TreePrior, width: tuple[int, ...] | None = None) -> None:
+        self.store, self.prior = store, prior
+        self.width = store.growth.width if width is None else width
+        self.rules = self._made_rules()
+
+    def with_prior(self, prior: TreePrior) -> GrownContexts:
+        """Return the same with another prior; contexts do not depend on it and are shared."""
+        return GrownContexts(self.store, prior, self.width)
+
+    def narrow(self) -> GrownContexts:
+        """Return the same with one split of each context alone, so that all stagings are prunings of one tree."""
+        return GrownContexts(self.store, self.prior, (1,))
+
+    def log_sums(self, targets: NDArray[np.integer], before: NDArray[np.bool_]) -> Floats:
+        """Return ``log F(i, L)`` for targets `i` and the sets of variables before them, shape (r, p)."""
+        from cslearn._kernels.grown import evaluate
+
+        out = np.full(len(targets), np.nan)
+        before = before & self.store.allowed[targets]
+        self.store.asked(lambda memo, wanted: evaluate(memo, self.rules, targets, before, wanted, out))
+        return out
+
+    def _made_rules(self) -> Any:
+        from cslearn._kernels.grown import Rules
+
+        growth, counts = self.store.growth, self.store.counts
+        p = len(counts.cards)
+        depths = range(growth.bound + 1)
+        chance = np.array([self.prior.chance(t) for t in depths])
+        stop, split = np.log1p(-chance), np.log(chance)
+        stop[-1] = 0.0  # at the bound there is no choice
+        states = np.arange(int(counts.cards.max(initial=1)) + 1)
+        price = np.array([split[t] - stop[t] + states * stop[min(t + 1, growth.bound)] for t in depths])
+        width = np.array([self.width[min(t, len(self.width) - 1)] for t in depths], dtype=np.int64)
+        near = np.full(len(width), growth.near)
+        log_of = np.log(np.maximum(np.arange(p + 2), 1))
+        return Rules(
+            growth.bound,
+            stop,
+            split,
+            price,
+            width,
+            near,
+            growth.slack,
+            growth.look,
+            growth.enough,
+            counts.cards,
+            log_of,
+        )
+
+
+def _enlarged(array: NDArray[Any], size: int) -> NDArray[Any]:
+    found = np.zeros((size, *array.shape[1:]), dtype=array.dtype)
+    found[: len(array)] = array
+    return found

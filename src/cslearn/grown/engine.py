@@ -1,0 +1,121 @@
+"""Moves over orders whose scores are sums over grown trees; and what is asked of all levels, or of many."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cslearn.grown.contexts import GrownContexts
+
+__all__ = ["GrownEngine"]
+
+Floats = NDArray[np.float64]
+
+# Numbers that are kept at once where edges are asked for.
+EDGE_NUMBERS = 1 << 22
+
+
+class GrownEngine:
+    """The relocation move on grown trees; see :class:`cslearn.orders.engines.Engine`.
+
+    Parameters
+    ----------
+    contexts : GrownContexts
+    before : ndarray of bool, shape (p, p), optional
+        ``before[i, j]`` tells that variable `i` must come before `j` in every order.
+    """
+
+    def __init__(self, contexts: GrownContexts, before: NDArray[np.bool_] | None = None) -> None:
+        from cslearn._kernels.grown_moves import GrownProblem
+
+        self.contexts, self.p = contexts, len(contexts.store.counts.cards)
+        self.before = np.zeros((self.p, self.p), dtype=bool) if before is None else np.ascontiguousarray(before)
+        self._problem = GrownProblem(contexts.store.allowed, self.before)
+
+    def new_state(self) -> Any:
+        """Return a state with room for everything; :meth:`set_order` fills it."""
+        from cslearn._kernels.grown_moves import GrownState
+
+        p = self.p
+        order, position = np.zeros(p, np.int64), np.zeros(p, np.int64)
+        begun, sweeps = np.zeros(1, np.int64), np.zeros(1, np.int64)
+        return GrownState(order, position, np.zeros(p), np.zeros(p), np.zeros(p), begun, sweeps)
+
+    def set_order(self, state: Any, order: NDArray[np.integer]) -> None:
+        """Set the order and everything that follows from it."""
+        state.order[:] = order
+        state.position[state.order] = np.arange(self.p)
+        state.begun[0] = 0
+        state.score[:] = self.local_scores(order)
+
+    def climbed(self, order: NDArray[np.integer], sweeps: int) -> NDArray[np.int64]:
+        """Return an order after greedy moves of all variables in turn, at most so many times."""
+        state, p = self.new_state(), self.p
+        self.set_order(state, order)
+        best_order, best = state.order.copy(), np.array([state.score.sum()])
+        nothing = np.empty((0, p), dtype=np.int32)
+        for _ in range(sweeps):
+            turns = np.column_stack([(np.arange(p) + 0.5) / p, np.zeros(p)])
+            if not self.run(state, turns, True, np.empty(p), best_order, best, p + 1, nothing, 1.0):
+                break
+        return best_order
+
+    def local_scores(self, order: NDArray[np.integer]) -> Floats:
+        """Return the log local order score of each variable."""
+        position = np.argsort(order)
+        return self.contexts.log_sums(np.arange(self.p), position[None, :] < position[:, None])
+
+    def run(
+        self,
+        state: Any,
+        draws: Floats,
+        greedy: bool,
+        trace: Floats,
+        best_order: NDArray[np.int64],
+        best: Floats,
+        thin: int,
+        kept: NDArray[np.int32],
+        cold: float,
+    ) -> int:
+        """Make one move for each row of `draws`; returns how many changed the order."""
+        from cslearn._kernels.grown_moves import make_moves
+
+        step, moved = 0, np.zeros(1, dtype=np.int64)
+        record = trace, best_order, best, thin, kept, cold
+
+        def ask(memo: Any, wanted: Any) -> None:
+            nonlocal step
+            step = make_moves(
+                memo, self.contexts.rules, self._problem, state, draws, step, greedy, *record, wanted, moved
+            )
+
+        self.contexts.store.asked(ask)
+        return int(moved[0])
+
+    def edges(self, targets: NDArray[np.integer], before: NDArray[np.bool_]) -> Floats:
+        """Return how probable each variable is in a context of targets, given those before them; shape (r, p)."""
+        from cslearn._kernels.grown_moves import edge_chances
+
+        found = np.zeros(before.shape)
+        before = before & self.contexts.store.allowed[targets]
+        done = 0
+
+        def ask(memo: Any, wanted: Any) -> None:
+            nonlocal done
+            done = edge_chances(memo, self.contexts.rules, targets, before, done, found, wanted)
+
+        self.contexts.store.asked(ask)
+        return found
+
+    def edges_of_orders(self, orders: NDArray[np.integer]) -> Floats:
+        """Return how probable each context variable is given each of some orders, shape (orders, p, p)."""
+        p, found = self.p, np.empty((len(orders), self.p, self.p))
+        size = max(1, EDGE_NUMBERS // p**2)
+        for begin in range(0, len(orders), size):
+            position = np.argsort(orders[begin : begin + size], axis=1)
+            before = (position[:, None, :] < position[:, :, None]).reshape(-1, p)
+            chances = self.edges(np.tile(np.arange(p), len(position)), before)
+            found[begin : begin + size] = chances.reshape(-1, p, p).transpose(0, 2, 1)
+        return found

@@ -1,0 +1,232 @@
+"""The grown tree of one variable in one order, with all its prunings: sums, maxima, draws, stages and predictions."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from math import exp
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cslearn.grown.contexts import GrownContexts
+
+__all__ = ["GrownLevel"]
+
+Floats = NDArray[np.float64]
+Pairs = tuple[tuple[int, int], ...]
+
+
+class GrownLevel:
+    """The stagings of a variable that the prunings of its grown tree are, with their weights.
+
+    Parameters
+    ----------
+    contexts : GrownContexts
+    target : int
+        Column of the variable.
+    columns : ndarray of int
+        The variables before it that may be in its contexts. Stages are told by positions among them.
+    """
+
+    def __init__(self, contexts: GrownContexts, target: int, columns: NDArray[np.integer]) -> None:
+        self.contexts, self.target, self.columns = contexts, target, np.asarray(columns)
+        self.before = np.zeros(len(contexts.store.counts.cards), dtype=bool)
+        self.before[self.columns] = True
+        self._graph, memo = self._flattened()
+        at = self._graph.context
+        self._own = memo.own[at][:, : contexts.store.counts.cards[target]]
+        self._a = contexts.store.ess * memo.outcomes[at] ** -contexts.store.gamma
+        self._pairs = _pairs_of(memo, at, {int(c): k for k, c in enumerate(self.columns)})
+
+    @property
+    def cards(self) -> NDArray[np.intp]:
+        """Cardinalities of the variables before."""
+        return self.contexts.store.counts.cards[self.columns].astype(np.intp)
+
+    @property
+    def size(self) -> int:
+        """Number of the variables before."""
+        return len(self.columns)
+
+    def without(self, k: int) -> GrownLevel:
+        """Return the same trees but those that split on the variable at position `k`."""
+        other = object.__new__(GrownLevel)
+        other.__dict__.update({name: value for name, value in self.__dict__.items() if name not in ("_sums", "visits")})
+        weight = np.where(self._graph.split == self.columns[k], -np.inf, self._graph.weight)
+        other._graph = self._graph._replace(weight=weight)
+        other.columns = np.delete(self.columns, k)
+        # Positions after `k` move up. No tree comes to the contexts that had it.
+        other._pairs = [tuple((c - (c > k), x) for c, x in pairs if c != k) for pairs in self._pairs]
+        return other
+
+    def _flattened(self) -> tuple[Any, Any]:
+        from cslearn._kernels.grown_contexts import Graph, flatten
+
+        found: list[Any] = []
+        size = 256
+
+        def ask(memo: Any, wanted: Any) -> None:
+            nonlocal size
+            while True:
+                graph = Graph(
+                    np.empty(size, np.int64),
+                    np.empty(size),
+                    np.empty(size, np.int64),
+                    np.empty(size, np.int64),
+                    np.empty(size, np.int64),
+                    np.empty(size),
+                    np.empty(size, np.int64),
+                    np.empty(size - 1, np.int64),
+                )
+                nodes, splits, parts = flatten(memo, self.contexts.rules, self.target, self.before, graph, wanted)
+                if nodes >= 0:
+                    break
+                size *= 2
+            sizes = (nodes,) * 4 + (splits,) * 3 + (parts,)
+            found[:] = [Graph._make(a[:s] for a, s in zip(graph, sizes, strict=True)), memo]
+
+        self.contexts.store.asked(ask)
+        return found[0], found[1]
+
+    @cached_property
+    def _sums(self) -> tuple[Floats, Floats]:
+        from cslearn._kernels.grown_contexts import log_sums_of_graph
+
+        total, of_split = np.empty(len(self._graph.stop)), np.empty(len(self._graph.split))
+        log_sums_of_graph(self._graph, self.contexts.store.counts.cards, total, of_split)
+        return total, of_split
+
+    def log_sum(self) -> float:
+        """Return the log of the sum of the weights of all prunings."""
+        return float(self._sums[0][0])
+
+    def _splits(self, node: int) -> range:
+        return range(int(self._graph.first[node]), int(self._graph.last[node]))
+
+    def _parts(self, e: int) -> list[int]:
+        begin = int(self._graph.parts[e])
+        return [
+            int(n) for n in self._graph.part[begin : begin + self.contexts.store.counts.cards[self._graph.split[e]]]
+        ]
+
+    def maximum(self) -> tuple[float, list[Pairs]]:
+        """Return the log-weight of the best pruning, and its stages as pairs of position and state."""
+        graph = self._graph
+        best, taken = graph.stop.copy(), np.full(len(graph.stop), -1)
+        for node in range(len(best) - 1, -1, -1):
+            for e in self._splits(node):
+                value = graph.weight[e] + sum(best[part] for part in self._parts(e))
+                if value > best[node]:
+                    best[node], taken[node] = value, e
+        return float(best[0]), self._stages(lambda node: int(taken[node]))
+
+    def draw(self, rng: np.random.Generator) -> list[Pairs]:
+        """Draw a pruning with a chance proportional to its weight; returns its stages."""
+        total, of_split = self._sums
+
+        def pick(node: int) -> int:
+            goal = rng.random()
+            for e in self._splits(node):
+                goal -= exp(of_split[e] - total[node])
+                if goal < 0:
+                    return e
+            return -1
+
+        return self._stages(pick)
+
+    def _stages(self, pick: Any) -> list[Pairs]:
+        waiting, found = [0], []
+        while waiting:
+            node = waiting.pop()
+            e = pick(node)
+            if e < 0:
+                found.append(self._pairs[node])
+            else:
+                waiting.extend(self._parts(e))
+        return found
+
+    @cached_property
+    def visits(self) -> Floats:
+        """The probability that each context of the graph is a context of the tree."""
+        total, of_split = self._sums
+        found = np.zeros(len(total))
+        found[0] = 1.0
+        for node in range(len(total)):
+            for e in self._splits(node):
+                found[self._parts(e)] += found[node] * exp(of_split[e] - total[node])
+        return found
+
+    def stage_probabilities(self) -> dict[Pairs, float]:
+        """Return the probability of each context to be a stage."""
+        total, _ = self._sums
+        chances = self.visits * np.exp(self._graph.stop - total)
+        found: dict[Pairs, float] = {}
+        for pairs, chance in zip(self._pairs, chances.tolist(), strict=True):
+            found[pairs] = found.get(pairs, 0.0) + chance
+        return found
+
+    def n_stages(self) -> Floats:
+        """Return the distribution of the number of stages: the entry `k` is the probability of `k`."""
+        total, of_split = self._sums
+        found: list[Floats] = [np.empty(0)] * len(total)
+        for node in range(len(total) - 1, -1, -1):
+            numbers = np.array([0.0, exp(self._graph.stop[node] - total[node])])
+            for e in self._splits(node):
+                product = np.array([exp(of_split[e] - total[node])])
+                for part in self._parts(e):
+                    product = np.convolve(product, found[part])
+                longer, shorter = (product, numbers) if len(product) > len(numbers) else (numbers, product)
+                numbers = longer.copy()
+                numbers[: len(shorter)] += shorter
+            found[node] = numbers
+        return found[0]
+
+    @cached_property
+    def _means(self) -> Floats:
+        counts = self._own + (self._a / self._own.shape[1])[:, None]
+        return counts / counts.sum(axis=1, keepdims=True)
+
+    def predictive(self, codes: NDArray[np.integer]) -> Floats:
+        """Return the probabilities of the states of the variable in each row, averaged over all prunings."""
+        from cslearn._kernels.grown_contexts import predict
+
+        out = np.empty((len(codes), self._own.shape[1]))
+        predict(self._graph, *self._sums, self._means, codes, out)
+        return out
+
+    def whole_tree(self) -> tuple[list[Pairs], Floats]:
+        """Return the stages of the tree before it is pruned, and the probabilities there averaged over all prunings.
+
+        With these probabilities that one staging predicts as the average over all prunings does. It takes a tree in
+        which each context has one split at most; see :meth:`GrownContexts.narrow`.
+        """
+        assert (self._graph.last - self._graph.first <= 1).all()
+        leaves = np.flatnonzero(self._graph.first == self._graph.last).tolist()
+        stages = [self._pairs[node] for node in leaves]
+        codes = np.zeros((len(stages), len(self.before)), dtype=np.int64)
+        for row, pairs in enumerate(stages):
+            for k, state in pairs:
+                codes[row, self.columns[k]] = state
+        found = self.predictive(codes)
+        return stages, found / found.sum(axis=1, keepdims=True)
+
+    def leave_one_out(self, codes: NDArray[np.integer]) -> Floats:
+        """Return the log-probability of the variable in each row of the data given all other rows."""
+        from cslearn._kernels.grown_contexts import leave_one_out
+
+        out = np.empty(len(codes))
+        leave_one_out(self._graph, *self._sums, self._own, self._a, codes, self.target, out)
+        return out
+
+
+def _pairs_of(memo: Any, nodes: NDArray[np.int64], place: dict[int, int]) -> list[Pairs]:
+    """Return contexts as pairs of the place of a variable and a state, by ascending places."""
+    found = []
+    for node in nodes.tolist():
+        pairs = []
+        while memo.parent[node] >= 0:
+            pairs.append((place[int(memo.variable[node])], int(memo.state[node])))
+            node = memo.parent[node]
+        found.append(tuple(sorted(pairs)))
+    return found

@@ -1,0 +1,240 @@
+"""Slow, obvious twins of the deep stagings: counts in plain loops, trees grown by the rule, all prunings listed.
+
+The rules of the engine, stated here once more. A context with rows in one state of the target is not split, nor is any
+on a variable of which it has fewer than two states. A context without rows weighs 1. Stopping weighs 1 at the bound and
+where no variable is left, and otherwise as the prior says, also in the contexts that are not split for the reasons
+above.
+"""
+
+from dataclasses import dataclass, field
+from itertools import product
+from math import exp, inf, lgamma, log, prod
+
+import numpy as np
+
+from cslearn.data import Table
+from cslearn.priors import TreePrior
+from naive import agrees, log_sum
+from problems import random_table
+
+PRIOR = TreePrior(root=0.7, split=0.4, same=0.0, deeper=0.25)
+
+
+class PlainCounts:
+    """All that learning asks of rows, by going through them one by one."""
+
+    def __init__(self, table, interventions=None):
+        self.table, self.interventions = table, interventions
+        self.cards = np.array(table.cards, dtype=np.int64)
+        self.starts = np.concatenate([[0], np.cumsum(self.cards - 1)]).astype(np.int64)
+        self.weights = [1.0] * table.n if table.weights is None else table.weights.tolist()
+        self.total = sum(self.weights)
+        self.fingerprint = repr((table.codes.tolist(), self.weights))
+
+    def of(self, contexts):
+        size, most = len(contexts.targets), int(self.cards.max())
+        own, counts = np.zeros((size, most)), np.zeros((size, most, int(self.starts[-1])))
+        for r, target in enumerate(contexts.targets.tolist()):
+            own_pairs = range(contexts.pointers[r], contexts.pointers[r + 1])
+            context = {int(contexts.variables[e]): int(contexts.states[e]) for e in own_pairs}
+            for n, row in enumerate(self.table.codes.tolist()):
+                if not agrees(row, context) or (self.interventions is not None and self.interventions[n, target]):
+                    continue
+                own[r, row[target]] += self.weights[n]
+                for k, x in enumerate(row):
+                    if x > 0:
+                        counts[r, row[target], self.starts[k] + x - 1] += self.weights[n]
+        return own, counts
+
+
+@dataclass
+class Node:
+    """A context of the grown tree, with the log-weight of stopping there and the splits that are made."""
+
+    context: dict
+    log_stop: float
+    counts: list
+    a: float
+    splits: list = field(default_factory=list)  # variable, log-weight, nodes by state
+
+
+class Trees:
+    """The trees of one target in a table.
+
+    Two promises that are closer than `TIE`, where one is taken and the other is not, may go either way: `ties` tells
+    how many such there were.
+    """
+
+    TIE = 1e-9
+
+    def __init__(self, table, target, prior, growth, ess=1.0, gamma=0.0, allowed=None):
+        self.rows = table.codes.tolist()
+        self.weights = [1.0] * table.n if table.weights is None else table.weights.tolist()
+        self.cards, self.target, self.prior, self.growth = table.cards, target, prior, growth
+        self.ess, self.gamma = ess, gamma
+        self.allowed = [k for k in range(table.p) if k != target] if allowed is None else allowed
+        self.ties = 0
+
+    def counts(self, context):
+        found = [0.0] * self.cards[self.target]
+        for row, weight in zip(self.rows, self.weights, strict=True):
+            if agrees(row, context):
+                found[row[self.target]] += weight
+        return found
+
+    def a(self, context):
+        return self.ess * prod(self.cards[k] for k in context) ** -self.gamma
+
+    def log_z(self, context):
+        return log_marginal(self.counts(context), self.a(context))
+
+    def parts(self, context, k):
+        return [{**context, k: x} for x in range(self.cards[k])]
+
+    def can_split(self, context, k):
+        filled = [part for part in self.parts(context, k) if sum(self.counts(part)) > 0]
+        return k not in context and sum(c > 0 for c in self.counts(context)) > 1 and len(filled) > 1
+
+    def chance(self, t):
+        return 0.0 if t >= self.growth.bound else self.prior.chance(t)
+
+    # ---------------------------------------------------------------- the sum over all trees
+    def log_sum_of_all(self, level, context=None):
+        """F(c; L) = (1 - s) z(c) + s / (m - t) sum over k of the product over x of F(c, x_k; L)."""
+        context = context or {}
+        if sum(self.counts(context)) == 0:
+            return 0.0
+        t, m = len(context), len(level)
+        if t >= min(m, self.growth.bound):
+            return self.log_z(context)
+        terms = [log(1 - self.chance(t)) + self.log_z(context)]
+        for k in level:
+            if self.can_split(context, k):
+                below = sum(self.log_sum_of_all(level, part) for part in self.parts(context, k))
+                terms.append(log(self.chance(t) / (m - t)) + below)
+        return log_sum(terms)
+
+    # ---------------------------------------------------------------- the splits that are made
+    def looks_ahead(self, context):
+        return len(context) < self.growth.look and sum(self.counts(context)) >= self.growth.enough
+
+    def ranked(self, context):
+        """The gains of the splits of a context, whatever comes before, from the largest on."""
+        if len(context) >= self.growth.bound:
+            return []
+        gains = [
+            (sum(self.log_z(part) for part in self.parts(context, k)) - self.log_z(context), k)
+            for k in self.allowed
+            if self.can_split(context, k)
+        ]
+        gains = sorted(gains, key=lambda pair: (-pair[0], pair[1]))
+        if self.looks_ahead(context):
+            return gains
+        self.ties += any(abs(gain + self.growth.slack) < self.TIE for gain, _ in gains)
+        return [pair for pair in gains if pair[0] > -self.growth.slack][: self.growth.most]
+
+    def promise(self, gain, k, t, m):
+        after = log(1 - self.chance(t + 1))
+        return gain + log(self.chance(t) / (1 - self.chance(t))) + self.cards[k] * after - log(m - t)
+
+    def chosen(self, context, level):
+        """By the gains; with a look ahead by what is promised, which includes the best split of each part."""
+        t, m, growth = len(context), len(level), self.growth
+        if t >= min(m, growth.bound):
+            return []
+        width = growth.width[min(t, len(growth.width) - 1)]
+        splits = [(self.promise(gain, k, t, m), gain, k) for gain, k in self.ranked(context) if k in level]
+        if self.looks_ahead(context):
+            splits = [(value + self.ahead(context, k, level), value, k) for value, _, k in splits]
+            splits.sort(key=lambda split: -split[0])
+            keys = [value for value, _, _ in splits]
+        else:
+            keys = [gain for _, gain, _ in splits]
+        self.ties += any(abs(keys[r] - keys[r + 1]) < self.TIE for r in range(len(keys) - 1) if r < width)
+        self.ties += any(abs(value + growth.slack) < self.TIE for value, _, _ in splits)
+        found = []
+        for value, _, k in splits:
+            if value < -growth.slack:
+                break
+            found.append((value, k))
+        found = found[:width]
+        best = max((value for value, _ in found), default=-inf)
+        self.ties += any(abs(value - best + growth.near) < self.TIE for value, _ in found)
+        return [k for value, k in found if value >= best - growth.near]
+
+    def ahead(self, context, k, level):
+        t, m = len(context), len(level)
+        if t + 1 >= min(m, self.growth.bound):
+            return 0.0
+        total = 0.0
+        for part in self.parts(context, k):
+            splits = [(gain, j) for gain, j in self.ranked(part) if j in level]
+            if splits:
+                self.ties += len(splits) > 1 and abs(splits[0][0] - splits[1][0]) < self.TIE
+                total += max(0.0, self.promise(*splits[0], t + 1, m))
+        return total
+
+    def grown(self, level, context=None):
+        """The tree that is grown for the variables before, from a context on."""
+        context = context or {}
+        t, m, counts = len(context), len(level), self.counts(context)
+        if sum(counts) == 0:
+            return Node(context, 0.0, counts, self.a(context))
+        here = self.chance(t) if t < m else 0.0
+        node = Node(context, log(1 - here), counts, self.a(context))
+        for k in self.chosen(context, level):
+            parts = [self.grown(level, part) for part in self.parts(context, k)]
+            node.splits.append((k, log(here / (m - t)), parts))
+        return node
+
+
+def log_marginal(counts, a):
+    """The log marginal likelihood of counts of a stage with prior count `a`."""
+    cell = a / len(counts)
+    return lgamma(a) - lgamma(a + sum(counts)) + sum(lgamma(cell + c) - lgamma(cell) for c in counts)
+
+
+def prunings(node, banned=None):
+    """Every pruning of a grown tree, as its log-weight and the nodes that are its stages."""
+    found = [(node.log_stop + log_marginal(node.counts, node.a), [node])]
+    for k, weight, parts in node.splits:
+        if k != banned:
+            found.extend(
+                (weight + sum(value for value, _ in choice), [n for _, stages in choice for n in stages])
+                for choice in product(*(prunings(part, banned) for part in parts))
+            )
+    return found
+
+
+def log_sum_of(node, row=None, target=None):
+    """The sum over all prunings of a grown tree; without a row, if one is given, in the same tree."""
+    counts = list(node.counts)
+    if row is not None and agrees(row, node.context):
+        counts[row[target]] -= 1
+    terms = [node.log_stop + log_marginal(counts, node.a)]
+    for _, weight, parts in node.splits:
+        terms.append(weight + sum(log_sum_of(part, row, target) for part in parts))
+    return log_sum(terms)
+
+
+def pairs(context):
+    return tuple(sorted(context.items()))
+
+
+def chances(found):
+    """The probability of each pruning."""
+    total = log_sum(value for value, _ in found)
+    return [(exp(value - total), stages) for value, stages in found]
+
+
+def small_table(seed, p=None, n=None, weights=None):
+    """A table of 3 to 5 variables with 2 to 4 states, some of which are never seen, and 5 to 200 rows."""
+    rng = np.random.default_rng(seed)
+    p = int(rng.integers(3, 6)) if p is None else p
+    n = int(rng.choice([5, 17, 64, 65, 130, 200])) if n is None else n
+    table = random_table(rng.integers(2, 5, p).tolist(), n, rng)
+    codes = np.array(table.codes)
+    if seed % 2:
+        codes[:, -1] = np.minimum(codes[:, -1], 1)
+    weights = {None: None, "whole": rng.integers(0, 4, n).astype(float), "real": rng.random(n) * 3}[weights]
+    return Table(codes, table.variables, table.states, weights)

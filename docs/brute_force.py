@@ -395,60 +395,6 @@ def check_four(problems: int = 3) -> None:
         assert abs(sum_trees(cards, 4, z) - drawn) <= TOLERANCE * max(1.0, drawn)
 
 
-def trees_of(staging: Sequence[Context], weight: Callable[[int, int], float], t: int = 0) -> float:
-    """Return the sum over the trees that draw a staging of the product of the weights of their splits."""
-    if len(staging) == 1:
-        return 1.0 if not staging[0] else 0.0
-    total = 0.0
-    shared = sorted(common(staging))
-    for r in range(1, len(shared) + 1):
-        for chosen in combinations(shared, r):
-            parts: dict[tuple[int, ...], list[Context]] = {}
-            for context in staging:
-                states = dict(context)
-                rest = tuple(pair for pair in context if pair[0] not in chosen)
-                parts.setdefault(tuple(states[v] for v in chosen), []).append(rest)
-            total += weight(t, r) * prod(trees_of(part, weight, t + r) for part in parts.values())
-    return total
-
-
-def check_maxima(problems: int = 25) -> None:
-    """Compare the best staging of three context variables, where weights belong to trees, with the list of all."""
-    from cslearn.data import Table
-    from cslearn.priors import TreePrior
-    from cslearn.scores import Scores
-
-    def weight(t: int, r: int) -> float:
-        return TreePrior().split_weight(3, t, r, 3)
-
-    rng = random.Random(2)
-    for cards in [(2, 2, 2), (2, 3, 2)]:
-        listed = [staging for staging in stagings(cards, 3) if is_tree(staging)]
-        several = 0
-        for _ in range(problems):
-            codes = [[rng.randrange(d) for d in cards] for _ in range(rng.choice((20, 60, 200)))]
-            chance = {outcome: rng.choice((0.1, 0.5, 0.9)) for outcome in product(*map(range, cards))}
-            for row in codes:
-                row.append(int(rng.random() < chance[tuple(row)]))
-            names = ["a", "b", "c", "y"]
-            scores = Scores(Table(codes, names, [list(range(d)) for d in (*cards, 2)]), beta=3, prior="tree")
-            z = {}
-            for context in contexts_of(cards, 3):
-                rows = [row for row in codes if all(row[v] == x for v, x in context)]
-                counts = [float(sum(row[3] == y for row in rows)) for y in (0, 1)]
-                likelihood = log_z(counts, 1 / prod(cards[v] for v, _ in context))
-                z[context] = likelihood + scores.prior.log_stop(3, len(context), 3)
-            logs = {s: log(trees_of(s, weight)) + sum(z[c] for c in s) for s in listed}
-            best = max(logs, key=logs.__getitem__)
-            several += len(common(best)) == 2
-            value, found = scores.best_staging("y", names[:3])
-            assert abs(value - logs[best]) < TOLERANCE * abs(value), (cards, value, logs[best])
-            contexts = tuple(tuple(sorted((names.index(v), x) for v, x in c.items())) for c in found)
-            same = next(s for s in listed if set(s) == set(contexts))
-            assert abs(logs[same] - value) < TOLERANCE * abs(value)
-        assert several
-
-
 def check_priors() -> None:
     """Check that the weights of the priors are as the page says."""
     import numpy as np
@@ -468,7 +414,7 @@ def check_priors() -> None:
                 assert abs(weight + log(comb(len(cards), r))) < TOLERANCE
 
 
-CHECKS = (check_sums, check_four, check_maxima, check_priors)
+CHECKS = (check_sums, check_four, check_priors)
 
 
 # ---------------------------------------------------------------- the page

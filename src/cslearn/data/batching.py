@@ -102,9 +102,7 @@ def iter_sources(
     if packed is not None:
         yield from _batches_of_packed(packed)
         return
-    large = only_in_batches(source) or (
-        isinstance(source, str | os.PathLike) and Path(source).is_file() and Path(source).stat().st_size > _LARGE
-    )
+    large = only_in_batches(source) or (isinstance(source, str | os.PathLike) and _is_large(Path(source)))
     stream = open_stream(source, sep=sep) if large else None
     if stream is None:
         yield source
@@ -116,6 +114,13 @@ def iter_sources(
         if batch.n:
             yield _source_of(batch, stream, wanted or list(stream.names), states, na_values, start)
         start += batch.n
+
+
+def _is_large(path: Path) -> bool:
+    try:
+        return path.is_file() and path.stat().st_size > _LARGE
+    except OSError:  # what cannot be looked at is not large: its reader says what is wrong with it
+        return False
 
 
 def _batches_of_packed(packed: PackedTable) -> Iterator[Source]:

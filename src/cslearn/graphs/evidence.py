@@ -25,7 +25,7 @@ def evidence_record(tree: CStree, relations: RelationTable) -> dict[str, list[An
     >>> from cslearn.graphs.evidence import evidence_record
     >>> tree = chickenpox_model()
     >>> evidence_record(tree, relation_table(tree, tree.sample(2000, random_state=1)))["exposed"]
-    [None, None, [2.825, 588.0, 'background']]
+    [None, None, [2.81, 588.0, 'background']]
     """
     known = {(row.relation.target, row.relation.context): row for row in relations}
     record = {}

@@ -105,9 +105,9 @@ class ExactOrders:
     def best_joint(self) -> tuple[NDArray[np.int64], float]:
         """Return the order of the most probable CStree, and the log of ``P(data, stagings, order)``.
 
-        With a prior that weighs trees and more than three context variables the log is a lower bound, and another order
-        may have a CStree that is a little more probable: levels are compared by what the recursion alone finds, and
-        only :meth:`cslearn.scores.Scores.best_staging` goes on to the best; see :class:`SubsetScores`.
+        With a prior that weighs trees and more than two context variables the log is a lower bound, and another order
+        may have a CStree that is a little more probable: levels are compared by their best decision trees; see
+        :meth:`cslearn.scores.Scores.best_staging`.
         """
         return self._best(self.subsets.best)
 

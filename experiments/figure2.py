@@ -24,7 +24,7 @@ from cslearn import CStree, CStreeLearner, kl_divergence, random_cstree
 from cslearn.candidates import candidate_sets
 from cslearn.data import Table, write_benchpress
 from experiments import staged_trees
-from experiments.common import SEED, arguments, compute, measured, number, publish, save_figure, table
+from experiments.common import PAPER_BOUND, SEED, arguments, compute, measured, number, publish, save_figure, table
 from experiments.environments import pinned, python_of
 
 ESTIMATORS = ("mean", "map", "mle")
@@ -49,7 +49,7 @@ def cell(task: dict[str, Any]) -> dict[str, Any]:
     if task["method"] == "oracle":
         structures = {"": truth.with_parameters(None)}
     else:
-        learner = CStreeLearner(candidates=task["method"], n_jobs=1, random_state=0).fit(data)
+        learner = CStreeLearner(**PAPER_BOUND, candidates=task["method"], n_jobs=1, random_state=0).fit(data)
         structures = {"": learner.cstree_}
         if task["method"] != "all" and n == DAG_ROWS:
             dag = extension(learner.candidates_.sets)

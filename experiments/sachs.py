@@ -10,7 +10,17 @@ from cslearn.graphs import CSIRelation
 from cslearn.scores import Scores
 from cslearn.stagings import Context, count
 from experiments.alarm import _evidence, ldag_of, structure
-from experiments.common import arguments, complete, compute, cpu_timings, number, publish, save_figure, table
+from experiments.common import (
+    PAPER_BOUND,
+    arguments,
+    complete,
+    compute,
+    cpu_timings,
+    number,
+    publish,
+    save_figure,
+    table,
+)
 
 SEED = 0
 KINDS = ("medians", "width", "interventional", "taken for observations")
@@ -28,9 +38,9 @@ def cell(task: dict[str, Any]) -> dict[str, Any]:
         bins, method = (2, "quantile") if task["data"] == "medians" else (3, "uniform")
         data = load_sachs(bins=bins, method=method)
     data = data.head(task["rows"]) if task["rows"] else data
-    CStreeLearner(search=Chains(n_iter=20), random_state=0).fit(data.head(200), **options)  # compiles
+    CStreeLearner(**PAPER_BOUND, search=Chains(n_iter=20)).fit(data.head(200), **options)  # compiles
     with cpu_timings():
-        learner = CStreeLearner(candidates="all", random_state=task["seed"]).fit(data, **options)
+        learner = CStreeLearner(**PAPER_BOUND, candidates="all", random_state=task["seed"]).fit(data, **options)
     tree = learner.cstree_
     result = structure(tree) | {"seconds": sum(learner.timings_.values()), "n": len(data), "ess": float(learner.ess_)}
     result["states"] = {v: list(map(str, labels)) for v, labels in tree.states.items()}

@@ -18,8 +18,11 @@ import rdata
 from cslearn import Chains, CStreeLearner
 from cslearn.datasets import (
     dataset_names,
+    density,
+    density_names,
     load_alarm,
     load_dataset,
+    load_density,
     load_mushroom,
     load_network,
     load_sachs,
@@ -150,6 +153,20 @@ def test_another_file_of_the_same_name_is_noticed(tmp_path, monkeypatch):
         load_dataset("car")
 
 
+@real
+@pytest.mark.parametrize("name", [name for name in density_names() if (DATA / f"density/{name}.test.data.gz").exists()])
+def test_density_sets_have_their_published_shapes(name):
+    published = pd.read_csv(DATA / "density/published.csv", index_col="set").loc[name]
+    splits = load_density(name)
+    assert splits.train.shape == (published["train"], published["p"])
+    assert splits.test.shape == (published["test"], published["p"])
+    assert splits.valid.shape[1] == published["p"]
+    by_hand = pd.read_csv(DATA / f"density/{name}.valid.data.gz", header=None)
+    assert (splits.valid.to_numpy() == by_hand.to_numpy()).all()
+    assert list(splits.test)[:2] == ["X1", "X2"]
+    assert {str(kind) for kind in splits.test.dtypes} == {"uint8"}
+
+
 # ---------------------------------------------------------------- without
 def test_monks_follow_their_rules():
     first = load_dataset("monks1")
@@ -185,7 +202,8 @@ def origin(tmp_path, monkeypatch):
     def serve(name, file, content, sha256):
         (served / file).write_bytes(content)
         url = f"http://127.0.0.1:{server.server_port}/{file}"
-        monkeypatch.setitem(sources.SOURCES, name, replace(sources.SOURCES[name], urls=(url,), sha256=sha256))
+        changed = replace(sources.SOURCES[name], urls=(url,), sha256=sha256, package=None)
+        monkeypatch.setitem(sources.SOURCES, name, changed)
         return asked
 
     yield serve
@@ -224,6 +242,18 @@ def test_a_network_is_fetched(origin):
     assert load_network("asia").to_dag().edges == chickenpox_model().to_dag().edges
 
 
+def test_networks_that_come_with_another_package_are_not_fetched(monkeypatch, tmp_path):
+    pytest.importorskip("pgmpy")
+    monkeypatch.setenv("CSLEARN_DATA", str(tmp_path))
+    monkeypatch.setattr(sources, "_download", lambda name, url: pytest.fail(f"{url} was asked for"))
+    network = load_network("insurance")
+    assert len(network.order) == 27 and network.to_dag().number_of_edges() == 52
+    missing = replace(sources.SOURCES["insurance.bif"], package=("no_such_package", "file"), urls=())
+    monkeypatch.setitem(sources.SOURCES, "insurance.bif", missing)
+    with pytest.raises(FileError, match="The data 'insurance.bif' are not at hand"):
+        load_network("insurance")
+
+
 def test_the_next_origin_is_tried(origin, monkeypatch):
     cars = pd.DataFrame([["low", "2", "3", "4", "big", "high", "acc"]], columns=sources.CAR_COLUMNS)
     origin("car", "car.data", csv(cars).partition(b"\n")[2], checksum(csv(cars)))
@@ -248,7 +278,7 @@ def test_offline_there_is_one_clear_message(monkeypatch, tmp_path):
     monkeypatch.setenv("CSLEARN_CACHE", str(tmp_path))
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     for name in ("alarm", "mushroom", "sachs-observational", "asia.bif"):
-        bad = replace(sources.SOURCES[name], urls=("http://127.0.0.1:9/nothing",))
+        bad = replace(sources.SOURCES[name], urls=("http://127.0.0.1:9/nothing",), package=None)
         monkeypatch.setitem(sources.SOURCES, name, bad)
     monkeypatch.delenv("CSLEARN_DATA", raising=False)
     with pytest.raises(FileError) as caught:
@@ -275,10 +305,74 @@ def test_a_missing_extra_is_named(package, origin, tmp_path, monkeypatch):
         load_dataset("asia")
 
 
+@pytest.fixture
+def tiny_density(tmp_path, monkeypatch):
+    """A density set of two variables in place of the first, with files of its own in a directory."""
+    (tmp_path / "density").mkdir()
+    monkeypatch.setenv("CSLEARN_DATA", str(tmp_path))
+    texts = {"train": "0,1\n1,1\n", "valid": "1,0\n", "test": "0,0\n"}
+
+    def write(known=True, **changed):
+        listed = {"variables": "2"}
+        for split, text in texts.items():
+            listed |= {split: str(text.count("\n")), f"sha256_{split}": checksum(text.encode()) if known else ""}
+            content = gzip.compress(changed.get(split, text).encode())
+            (tmp_path / f"density/nltcs.{split}.data.gz").write_bytes(content)
+        monkeypatch.setattr(density, "_listed", lambda: {"nltcs": listed})
+
+    return write
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_a_density_set_is_read_whatever_ends_its_lines(tiny_density, known):
+    tiny_density(known, train="0,1\r\n1,1")
+    splits = load_density("nltcs")
+    assert splits.train.to_numpy().tolist() == [[0, 1], [1, 1]]
+    assert splits.valid.to_dict("records") == [{"X1": 1, "X2": 0}]
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("0,1\n", "it has 1 rows where 2 are expected"),
+        ("0,1\n1,1\n\n", "it has 3 rows where 2 are expected"),
+        ("0,1\n1\n", "row 2 is not 2 times 0 or 1 with commas between"),
+        ("0,1\n1,2\n", "row 2 is not 2 times 0 or 1"),
+        ("0,1\n1;1\n", "row 2 is not 2 times 0 or 1"),
+        ("0,1\n1,0\n", "as its checksum differs"),
+    ],
+)
+def test_another_density_set_of_the_same_name_is_noticed(tiny_density, text, reason):
+    tiny_density(train=text)
+    with pytest.raises(FileError, match=rf"nltcs\.train\.data\.gz .*{reason}.*replace it by the original"):
+        load_density("nltcs")
+
+
+def test_without_a_known_checksum_other_cells_are_not_noticed(tiny_density):
+    tiny_density(known=False, train="0,1\n1,0\n")
+    assert load_density("nltcs").train.to_numpy().tolist() == [[0, 1], [1, 0]]
+
+
+def test_a_density_set_is_fetched_from_its_origin(tiny_density, origin, monkeypatch, tmp_path):
+    tiny_density()
+    asked = origin("car", "unused", b"", "")
+    folder = tmp_path / "origin/nltcs"
+    folder.mkdir()
+    for path in (tmp_path / "density").iterdir():
+        (folder / path.name.removesuffix(".gz")).write_bytes(gzip.decompress(path.read_bytes()))
+    url = sources.SOURCES["car"].urls[0].removesuffix("unused")
+    monkeypatch.setattr(density, "_ORIGIN", url)
+    for _ in range(2):
+        assert [len(split) for split in load_density("nltcs")] == [2, 1, 1]
+    assert asked == [f"/nltcs/nltcs.{split}.data" for split in ("train", "valid", "test")]
+
+
 def test_unknown_names_are_answered_with_the_known_ones():
     with pytest.raises(InputError, match="there is no data set 'mushrooms'; there are alarm, asia"):
         load_dataset("mushrooms")
-    with pytest.raises(InputError, match="there is no network 'x'; there are alarm, asia"):
+    with pytest.raises(InputError, match="there is no density data set 'audio'; there are nltcs, msnbc"):
+        load_density("audio")
+    with pytest.raises(InputError, match="there is no network 'x'; there are alarm, andes, asia"):
         load_network("x")
     with pytest.raises(
         InputError, match="the true edges of 'car' are not known; there are those of alarm, asia, sachs"

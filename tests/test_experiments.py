@@ -12,11 +12,23 @@ import networkx as nx
 import numpy as np
 import pytest
 from experiments import __main__ as experiments
-from experiments import alarm, common, figure2, figure3, learners, mushroom, sachs, staged_trees
+from experiments import (
+    alarm,
+    alone,
+    common,
+    density,
+    figure2,
+    figure3,
+    learners,
+    mushroom,
+    r_peers,
+    sachs,
+    staged_trees,
+)
 from experiments.environments import pinned, python_of
 
 from cslearn import CStree, kl_divergence, random_cstree
-from cslearn.datasets import true_edges
+from cslearn.datasets import density_names, load_alarm, true_edges
 from cslearn.graphs import CSIRelation
 from cslearn.metrics import cpdag
 
@@ -95,7 +107,7 @@ def test_other_learners(tmp_path, monkeypatch, capsys, others):
     assert ("No other learner was run" in text) == (not others)
     for other in others:
         assert learners.TITLES[other] in text and pinned(learners.HOMES[other]) in text
-    assert "| data | ours | ours, beta 3 | ours, averaged | best other | which |" in capsys.readouterr().out
+    assert "| data | ours | ours, averaged | ours, beta 2 | best other | which |" in capsys.readouterr().out
 
 
 @real
@@ -176,7 +188,7 @@ def test_a_run_goes_on_where_it_was_ended(tmp_path):
 
 def test_cells_of_other_settings_are_computed_again(tmp_path, monkeypatch):
     common.compute("squares", square, [{"x": 2}], options(tmp_path))
-    monkeypatch.setattr(common, "defaults", lambda: "other")
+    monkeypatch.setattr(common, "defaults", lambda **changed: "other")
     seen = []
     common.compute("squares", lambda task: seen.append(task) or {}, [{"x": 2}], options(tmp_path))
     assert seen == [{"x": 2}]
@@ -272,6 +284,99 @@ def test_a_page_tells_the_settings_of_its_cells(tmp_path, monkeypatch):
     assert "Nothing was measured yet" in (tmp_path / "nothing.md").read_text()
 
 
+# ---------------------------------------------------------------- processes of their own
+def halves(task):
+    from experiments.alone import peak_mb
+
+    while task.get("forever"):
+        pass
+    return {"half": task["x"] / 2, "peak": peak_mb()}
+
+
+def test_a_task_alone_has_its_own_memory_and_time():
+    ballast = np.ones(60_000_000)  # 480 MB that do not count
+    found = alone.alone(halves, {"x": 3}, 60)
+    assert found["half"] == 1.5 and 5 < found["peak"] < 400 < ballast.nbytes / 2**20
+    assert alone.alone(halves, {"x": 3, "forever": True}, 1) == {"stopped": 1}
+    with pytest.raises(RuntimeError, match=r"(?s)^\{'y': 3\} failed:\n.*KeyError: 'x'"):
+        alone.alone(halves, {"y": 3}, 60)
+
+
+# ---------------------------------------------------------------- public sets beside published figures
+def test_every_density_set_has_published_figures():
+    stated = density.published()
+    assert list(stated) == density_names()
+    assert all({"WinMine", "ID-SPN"} <= set(figures) for figures in stated.values())
+    assert stated["nltcs"]["WinMine"] == -6.02 and "MADE" not in stated["kosarek"]
+
+
+def density_cells(tree, ensemble):
+    whole = {"variables": 16, "rows": [500, 100], "fit": 1.0, "peak": 300.0, "tree": [tree, 0.1]}
+    more = {"averaged": [tree + 0.01, 0.1], "ensemble": [ensemble, 0.1], "averaging": 1.0, "growing": 2.0}
+    return {"greedy": whole, "beta 2": whole, "default": whole | more}
+
+
+def test_the_page_of_density_counts_sets_as_they_are_printed(tmp_path):
+    found = {"nltcs": density_cells(-6.024, -5.99), "dna": density_cells(-81.2, -79.0)}
+    del found["dna"]["beta 2"]
+    text = density.text(found, options(tmp_path))
+    assert "within 0.5 nats of it on 1 of 2 sets" in text
+    rows = [line for line in text.splitlines() if line.startswith("| ")]
+    assert "| nltcs | 16 | 500 | -6.024 | -6.024 | -6.024 | -6.014 | -5.990 | -6.02 | -6.02 | -5.99 (CMCLT) |" in rows
+    assert "| dna | 16 | 500 | -81.200 |  | -81.200 | -81.190 | -79.000 | -80.65 | -81.21 | -80.65 (WinMine) |" in rows
+    assert "| greedy | 2 | 1 | 2 | 0 |" in rows  # -6.024 is -6.02 to two digits
+    assert "| beta 2 | 1 | 1 | 1 | 0 |" in rows
+    assert "| ensemble | 2 | 2 | 2 | 2 |" in rows
+    assert captioned(text.replace("Nothing was measured yet.", "cores, cslearn.")) == ["density"]
+
+
+@real
+def test_a_density_set_is_learned_from_its_train_split():
+    found = density.fit({"set": "nltcs", "learner": "greedy", "rows": 300})
+    assert found["rows"] == [300, 300] and found["variables"] == 16
+    assert -7.5 < found["tree"][0] < -5.5
+
+
+# ---------------------------------------------------------------- the splits of R's learners
+@real
+@pytest.mark.parametrize("name", [*r_peers.SETS, *r_peers.ALARM])
+def test_splits_are_those_that_were_stated(name):
+    train, test = r_peers.split_of(name, 0)
+    if name in r_peers.ALARM:
+        data = load_alarm()
+        assert train.n == r_peers.ALARM[name] and test.n == 5000
+        assert test.states[0][test.codes[-1, 0]] == data.iloc[-1, 0]
+        return
+    rows = r_peers.rows_of(name)
+    rng = np.random.default_rng(20240)
+    first, second = rng.permutation(rows.n), rng.permutation(rows.n)
+    cut = round(0.7 * rows.n)
+    assert (train.codes == rows.codes[first[:cut]]).all() and (test.codes == rows.codes[first[cut:]]).all()
+    assert (r_peers.split_of(name, 1)[1].codes == rows.codes[second[cut:]]).all()
+    assert r_peers.figures(name, 4).keys() >= {"hc_bde1", "hc_bic"}
+
+
+@real
+def test_a_network_on_the_same_split_predicts_what_bnlearn_did():
+    """Hill climbing ends in the same graph on four variables, so the splits are the same rows."""
+    train, test = r_peers.split_of("titanic", 0)
+    dag = nx.complete_graph(train.p, nx.DiGraph)
+    dag = nx.DiGraph((train.variables[a], train.variables[b]) for a, b in dag.edges if a < b)
+    full = learners.log_prob_of_dag(dag, train, test, 1.0).mean()
+    best = max(value for value, _ in r_peers.figures("titanic", 0).values())
+    assert abs(full - best) < 0.05
+    assert abs(learners.log_prob_of_dag(dag, *r_peers.split_of("titanic", 1), 1.0).mean() - best) > 0.05
+
+
+def test_differences_are_paired():
+    cells = [{"ours": [-1.0, 1], "hc_a": [-1.1, 1], "hc_b": [-3.0, 1]}, {"ours": [-2.0, 1], "hc_a": [-2.2, 1]}]
+    assert r_peers.best_of(cells, ("hc_",)) == "hc_a"  # the other was not run on all splits
+    assert r_peers.best_of(cells, ("st_",)) is None
+    ahead, error = r_peers.difference(cells, "ours", "hc_a")
+    assert (ahead, error) == (pytest.approx(0.15), pytest.approx(0.05))
+    assert r_peers.told(ahead, error) == "+0.1500 ± 0.0500"
+
+
 # ---------------------------------------------------------------- the results that are kept here
 RESULTS = common.ROOT / "docs/reproduction/results"
 SETTINGS = {
@@ -282,6 +387,8 @@ SETTINGS = {
     "figure2c": figure2.staged_settings,
     "figure3": figure3.settings,
     "learners": learners.settings,
+    "density": density.settings,
+    "r_peers": r_peers.settings,
 }
 
 
@@ -410,15 +517,15 @@ def test_differences_are_over_the_same_models_with_their_errors():
     assert there.ahead("agrum_bic", {"kind": "real"})[0] == pytest.approx(0.15)
     assert "| set | -2.000 |  |  | -1.850 | pyAgrum greedy, BIC | -0.1500 ± 0.0500 |  | 2 |" in there.short()
     averaged = learned([0.1, 0.2, 0.3], **{"ours, averaged": 0.5}).short()
-    assert "| -2.000 |  | -1.500 | -1.800 | pyAgrum greedy, BIC | -0.2000 ± 0.0577 | 0.3000 ± 0.0577 | 3 |" in averaged
+    assert "| -2.000 | -1.500 |  | -1.800 | pyAgrum greedy, BIC | -0.2000 ± 0.0577 | 0.3000 ± 0.0577 | 3 |" in averaged
 
 
 def test_a_loss_is_told_with_what_was_measured_of_it():
     clear = learned([0.2, 0.21, 0.2]).losses()
     assert "1 of 1 real data sets (1 clearly)" in clear[0]
-    assert "nor averaging make up for it; ours has 3 edges, the other 5" in clear[1] and "2 of 2" in clear[1]
-    deep = learned([0.2, 0.21, 0.2], **{"ours, beta 3": 0.3}).losses()
-    assert "| beta 3 is ahead; ours has" in deep[1]
+    assert "nor contexts of two make up for it; ours has 3 edges, the other 5" in clear[1] and "2 of 2" in clear[1]
+    deep = learned([0.2, 0.21, 0.2], **{"ours, beta 2": 0.3}).losses()
+    assert "| beta 2 is ahead; ours has" in deep[1]
     chance = learned([0.2, -0.1, 0.01]).losses()
     assert "1 of 1 real data sets (0 clearly)" in chance[0] and "within two standard errors |" in chance[1]
     steady = learned([0.2, -0.1, 0.01], agrum_bdeu=0.01).losses()

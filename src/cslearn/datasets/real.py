@@ -271,13 +271,16 @@ def network_names() -> list[str]:
     --------
     >>> from cslearn.datasets import network_names
     >>> network_names()
-    ['alarm', 'asia', 'cancer', 'child', 'earthquake', 'sachs', 'survey']
+    ['alarm', 'andes', 'asia', 'cancer', 'child', 'earthquake', 'hailfinder', 'hepar2', 'insurance', 'pigs', 'sachs',
+     'survey', 'win95pts']
     """
     return sorted(name.removesuffix(".bif") for name in SOURCES if name.endswith(".bif"))
 
 
 def load_network(name: str) -> CStree:
     """Return a network of the repository of bnlearn as a CStree, to draw data from with :meth:`~cslearn.CStree.sample`.
+
+    Where pgmpy is installed nothing has to be fetched, as it comes with these networks.
 
     Parameters
     ----------

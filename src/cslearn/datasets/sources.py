@@ -2,7 +2,7 @@
 
 A table is the same whether it comes as CSV, as gzipped CSV or as a data frame of R. So it is not the bytes of a file
 that are compared with a checksum but the cells: the SHA-256 of the table written as CSV, with its header, commas and
-line feeds. Networks are compared as text.
+line feeds. Networks and rows of 0 and 1 are compared as text.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import io
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zlib import error as ZlibError
@@ -22,7 +23,7 @@ from cslearn.errors import FileError, MissingExtraError
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["SACHS_CONDITIONS", "SOURCES", "Source", "fetch"]
+__all__ = ["SACHS_CONDITIONS", "SOURCES", "Source", "fetch", "fetch_from", "text_of"]
 
 # Rows of the nine experiments, in the order of the file; the first 853 are those of the general stimulus alone.
 SACHS_CONDITIONS = (
@@ -101,7 +102,8 @@ def _from_r(content: bytes) -> pd.DataFrame:
     return frame.astype(str).reset_index(drop=True)
 
 
-def _network(content: bytes) -> str:
+def text_of(content: bytes) -> str:
+    """Return the text of a file, gzipped or not."""
     return (gzip.decompress(content) if content[:2] == b"\x1f\x8b" else content).decode("utf-8")
 
 
@@ -116,19 +118,25 @@ class Source:
     urls : tuple of str
         Public addresses, tried one after the other.
     sha256 : str
-        Checksum of the cells, or of the text of a network.
+        Checksum of the cells, or of the text; empty if it is not known.
     convert : callable
-        Makes a table of the bytes that come from `urls`.
+        Makes a table, or a text, of the bytes that come from `urls`.
+    tabular : bool
+        Whether `file` is CSV with a header, whatever comes from `urls`. Otherwise both are of one format.
+    package : tuple of str, optional
+        A package that has the file too, where it is installed, and the path in it.
     """
 
     file: str
     urls: tuple[str, ...]
     sha256: str
     convert: Callable[[bytes], Any] = read_csv
+    tabular: bool = True
+    package: tuple[str, str] | None = None
 
     def local(self, content: bytes) -> Any:
         """Return what a file of ``CSLEARN_DATA`` holds."""
-        return _network(content) if self.convert is _network else read_csv(content)
+        return read_csv(content) if self.tabular else self.convert(content)
 
 
 _BNLEARN = "https://raw.githubusercontent.com/cran/bnlearn/5.2.1/data/"
@@ -137,12 +145,18 @@ _UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases/"
 _UCI_MIRROR = "https://github.com/mikeizbicki/datasets/raw/ea5a06d19c/csv/uci/"
 _NETWORKS = {
     "alarm": "701e6c561f71b55669070c29614f0724b761289aa2c4a35bcc97b638ee881fa2",
+    "andes": "2330f233405fbbdf2a485651edd4130d3d09f816e81cb7056842ae6021edabe4",
     "asia": "9f770c96940dc4d860b581602120790ac538983b30b28d38631b8184dc7b5f89",
     "cancer": "05d4ea00a758450eed6fe68ea6de4da05ce0e3e919bd3e8ff7f0bc80a1db4b48",
     "child": "432c22e661cd0e8235c8d95599ac22ccc261002459f5c4e6e7235b057908fe6e",
     "earthquake": "74dd131e2c6437a39de17f2963d2d16fadd91e70450d1fc20501df05e8dc4f2e",
+    "hailfinder": "cf09960af33dd643771c61e23a89c7815448047f335ffa9ba7d57359bc755548",
+    "hepar2": "d70ffdcc3b698235002898344c98d9645beb277969f29ba7af6f11d7db3f16cc",
+    "insurance": "39f9e706e9208e720a55a98b6811188b33a7292335a53373a9343a0c7065dab4",
+    "pigs": "1d474376703784f755048daa0fd1ce0be89b5676254e08256c3424e3e4caf805",
     "sachs": "b7bd3931192f9e529f0f88bba15fca6cc61ba3c805d5c8ae57eba57ed3b332ec",
     "survey": "3698ccc0f1f74b9f935617d91989e4cdb39edb5360b558216af64047fc88b3b0",
+    "win95pts": "14d2195e0c4613e0beb1f06e9199c8cd39a1154171a215c38b47c0fd773d0b36",
 }
 SOURCES = {
     "alarm": Source(
@@ -227,7 +241,12 @@ SOURCES = {
     ),
 } | {
     f"{name}.bif": Source(
-        f"bif/{name}.bif.gz", (f"https://www.bnlearn.com/bnrepository/{name}/{name}.bif.gz",), sha256, _network
+        f"bif/{name}.bif.gz",
+        (f"https://www.bnlearn.com/bnrepository/{name}/{name}.bif.gz",),
+        sha256,
+        text_of,
+        tabular=False,
+        package=("pgmpy", f"utils/example_models/{name}.bif.gz"),
     )
     for name, sha256 in _NETWORKS.items()
 }
@@ -235,7 +254,7 @@ SOURCES = {
 
 # ---------------------------------------------------------------- fetching
 def fetch(name: str) -> Any:
-    """Return a table, or the text of a network, from ``CSLEARN_DATA``, the cache, or its public origin.
+    """Return a table, or the text of a network: from ``CSLEARN_DATA``, a package, the cache, or its public origin.
 
     Raises
     ------
@@ -244,10 +263,16 @@ def fetch(name: str) -> Any:
     MissingExtraError
         If it has to be downloaded and the extra ``cslearn[data]`` is not installed.
     """
-    source = SOURCES[name]
+    return fetch_from(SOURCES[name], name)
+
+
+def fetch_from(source: Source, name: str) -> Any:
+    """Return what a source holds, under a name for messages; raises as :func:`fetch` does."""
     folder = os.environ.get("CSLEARN_DATA")
     if folder and (path := Path(folder, source.file)).is_file():
         return _checked(name, source, source.local, path, "replace it by the original, or unset CSLEARN_DATA")
+    if (installed := _installed(source)) is not None:
+        return _checked(name, source, source.convert, installed, "install the package again, or another version of it")
     failures = []
     for url in source.urls:
         try:
@@ -263,6 +288,14 @@ def fetch(name: str) -> Any:
         f"The data {name!r} are not at hand: {at_hand}, and nothing could be fetched from {' or '.join(failures)}."
         f" Connect to the network, or put {source.file} into a directory and set CSLEARN_DATA to it."
     )
+
+
+def _installed(source: Source) -> Path | None:
+    """Return the file in a package that is installed, without loading the package."""
+    if source.package is None or (spec := find_spec(source.package[0])) is None:
+        return None
+    paths = (Path(folder, source.package[1]) for folder in spec.submodule_search_locations or ())
+    return next((path for path in paths if path.is_file()), None)
 
 
 def _download(name: str, url: str) -> Path:
@@ -282,6 +315,8 @@ def _checked(name: str, source: Source, convert: Callable[[bytes], Any], path: P
         raise
     except (OSError, ValueError, EOFError, ZlibError, LookupError, NotImplementedError) as error:
         raise FileError(f"{path} cannot be read as the data {name!r} ({error}): {remedy}") from error
+    if not source.sha256:
+        return content
     text = content if isinstance(content, str) else content.to_csv(index=False, lineterminator="\n")
     if hashlib.sha256(text.encode()).hexdigest() != source.sha256:
         raise FileError(f"{path} is not the data {name!r}, as its checksum differs: {remedy}")

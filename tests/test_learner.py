@@ -249,6 +249,17 @@ def test_renamed_states_and_permuted_columns_learn_the_same_structure():
 
 
 # ---------------------------------------------------------------- odd data
+def test_where_all_columns_are_constant_chains_do_not_go_on():
+    """All orders are equally probable then, and no number of moves would make precedences agree."""
+    from cslearn.orders.chains import default_n_iter
+
+    data = pd.DataFrame({f"v{j}": ["x"] * 10 for j in range(30)})
+    with pytest.warns(DataWarning, match="single state"):
+        learner = CStreeLearner(beta=2, random_state=0).fit(data)
+    assert learner.n_iter_ <= 4 * default_n_iter(30)
+    assert learner.cstree_.n_stages == 30
+
+
 def test_constant_columns_stay_in_the_model_and_are_no_contexts():
     data = chickenpox_model().sample(300, random_state=0).assign(site="here")
     with pytest.warns(DataWarning, match="site"):

@@ -131,6 +131,35 @@ def test_impossible_rows_are_told(way):
     assert np.allclose(answer, [[0.3, 0.7], [0.3, 0.7]])
 
 
+def with_zeros(seed):
+    """A random model half of whose stages are certain of their state."""
+    tree = random_cstree(5, random_state=seed)
+    rng = np.random.default_rng(seed)
+    parameters = {}
+    for v in tree.order:
+        rows = np.array(tree.parameters[v])
+        certain = rng.random(len(rows)) < 0.5
+        rows[certain] = np.eye(rows.shape[1])[rng.integers(rows.shape[1], size=certain.sum())]
+        parameters[v] = rows
+    return tree.with_parameters(parameters)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_rows_that_a_query_refuses_are_told(way, seed):
+    """Also where what is impossible has nothing to do with the target given the rest."""
+    tree = with_zeros(seed)
+    rng = np.random.default_rng(seed)
+    target = tree.order[seed]
+    rows = [{v: int(rng.integers(2)) for v in tree.order if v != target and rng.random() < 0.7} for _ in range(40)]
+    refused = [naive.probability(tree, row) == 0 for row in rows]
+    assert 0 < sum(refused) < len(rows)
+    first = refused.index(True) + 1
+    with pytest.warns(DataWarning, match=f"^{sum(refused)} rows, the first of them row {first}, have probability zero"):
+        answer = tree.predict_proba(rows, target)
+    for row, impossible, told in zip(rows, refused, answer.to_numpy(), strict=True):
+        assert np.allclose(told, tree.query(target, {} if impossible else row))
+
+
 def test_a_misspelt_column_is_told():
     tree = chickenpox_model()
     data = tree.sample(5, random_state=0)

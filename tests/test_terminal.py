@@ -10,7 +10,7 @@ import time
 import pandas as pd
 import pytest
 
-from cslearn import CStree, random_cstree
+from cslearn import Chains, CStree, CStreeLearner, random_cstree
 from cslearn.cli.streams import plain
 from cslearn.data import as_table
 from cslearn.datasets import chickenpox_model
@@ -222,6 +222,26 @@ def test_too_many_moves(run, data, tmp_path, moves):
     code, _, err = run("fit", data, "-o", tmp_path / "m.json", "--search", "mcmc", "--n-iter", moves)
     assert code == 2
     assert "the most that a chain makes" in err
+
+
+@pytest.mark.parametrize(
+    ("chains", "most"),
+    [
+        ({"n_iter": 10**9}, "134,217,728"),
+        ({"n_iter": 10**8, "n_chains": 50}, "10,737,418"),
+        ({"n_iter": 10**8, "thin": 1}, "44,739,242"),
+    ],
+)
+def test_what_chains_keep_is_bounded_before_they_begin(chains, most):
+    learner = CStreeLearner(beta=2, search=Chains(**chains))
+    with pytest.raises(LimitError, match=f"is more than {most} moves, the most that a chain makes"):
+        learner.fit(chickenpox_model().sample(20, random_state=0))
+
+
+@pytest.mark.parametrize("parameter", ["n_chains", "n_temperatures"])
+def test_what_there_can_be_many_of_is_bounded(parameter):
+    with pytest.raises(InputError, match=f"{parameter} is a whole number from 1 to 100"):
+        Chains(**{parameter: 10**7})
 
 
 def test_too_little_memory_is_said(run, model, monkeypatch):

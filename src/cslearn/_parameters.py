@@ -104,11 +104,13 @@ def check(table: Table, values: Mapping[str, Any]) -> None:
             )
 
 
-def whole(least: int) -> Rule:
-    """Allow whole numbers from `least`."""
+def whole(least: int, most: int | None = None) -> Rule:
+    """Allow whole numbers from `least`, up to `most` if that is given."""
     return Rule(
-        f"a whole number from {least}",
-        lambda x: not isinstance(x, bool) and isinstance(x, Integral) and int(x) >= least,
+        f"a whole number from {least}" + (f" to {most}" if most is not None else ""),
+        lambda x: (
+            not isinstance(x, bool) and isinstance(x, Integral) and least <= int(x) <= (inf if most is None else most)
+        ),
     )
 
 

@@ -40,7 +40,7 @@ from cslearn.estimators.phases import (
     search_orders,
     select_candidates,
 )
-from cslearn.estimators.settings import LEARNER, PC, All, Chains, Given, chains_of, selection_of
+from cslearn.estimators.settings import ENSEMBLE, LEARNER, PC, All, Chains, Given, chains_of, selection_of
 from cslearn.graphs.evidence import evidence_record
 from cslearn.orders import Progress
 from cslearn.orders.summary import summarise
@@ -345,8 +345,7 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         from cslearn.ensemble import far_orders, grown_ensemble
 
         check_is_fitted(self)
-        if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
-            raise InputError(f"n is the number of CStrees, a whole number from 1, not {n!r}", parameter="n")
+        check(ENSEMBLE, {"n": n})
         scores = self.posterior_.scores
         if scores is None:
             raise InputError("the posterior of this learner has no scores to make an ensemble with: fit it again")

@@ -290,7 +290,8 @@ def search_orders(learner: CStreeLearner, state: Pass, *, second: bool = False) 
     return search_by_chains(
         scores,
         state.problem,
-        auto=options.auto and learner.search != "greedy",
+        # Without candidates all orders are equally probable, and there is nothing to agree on.
+        auto=options.auto and learner.search != "greedy" and any(map(len, scores.candidates)),
         settings=settings,
         n_chains=n_chains,
         n_iter=n_iter,

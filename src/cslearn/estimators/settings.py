@@ -18,6 +18,7 @@ from cslearn.errors import InputError
 from cslearn.priors import ADAPTIVE, PRIORS, Prior
 
 __all__ = [
+    "ENSEMBLE",
     "LEARNER",
     "PC",
     "All",
@@ -30,6 +31,9 @@ __all__ = [
     "chains_of",
     "selection_of",
 ]
+
+# Each of these takes memory and time of its own; more have never been of use.
+MOST_CHAINS, MOST_TEMPERATURES, MOST_MEMBERS = 1000, 100, 1000
 
 
 @dataclass(frozen=True, repr=False)
@@ -83,8 +87,8 @@ class Chains(Settings):
     allowed: ClassVar[Table] = {
         "n_iter": Row(whole(1), "auto", None),
         "max_iter": Row(whole(1), None),
-        "n_chains": Row(whole(1)),
-        "n_temperatures": Row(whole(1), None),
+        "n_chains": Row(whole(1, MOST_CHAINS)),
+        "n_temperatures": Row(whole(1, MOST_TEMPERATURES), None),
         "burn_in": Row(whole(0), None),
         "thin": Row(whole(1), None),
         "checkpoint": Row(PATH, None),
@@ -317,6 +321,7 @@ SELECTIONS: dict[str, type[Selection]] = {way.method: way for way in (Auto, All,
 OWN_BOUNDS = Row(whole(2), "auto")
 
 # What the parameters of the learner may be.
+ENSEMBLE: Table = {"n": Row(whole(1, MOST_MEMBERS), what="the number of CStrees")}
 LEARNER: Table = {
     "beta": Row(
         whole(0),

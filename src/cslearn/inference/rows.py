@@ -242,7 +242,15 @@ class Rows:
         for row in hard:
             result[row] = estimator.distribution(target, _known(codes[row]))
         estimator.tell()
+        if self._has_zeros:
+            # What is known apart from the target's block does not change its distribution, but may be impossible.
+            result[np.isneginf(self._summed_log_prob(codes)[0])] = np.nan
         return result
+
+    @cached_property
+    def _has_zeros(self) -> bool:
+        """Whether any outcome is impossible under the model."""
+        return any((np.asarray(row) == 0).any() for stages in self.queries.stages for _, row in stages)
 
     def log_prob(self, codes: Codes, *, n_samples: int = N_ROW_SAMPLES, random_state: RandomState = 0) -> Floats:
         """Return the log-probability of what is known in each row; minus infinity where that is impossible.
@@ -253,6 +261,15 @@ class Rows:
         -------
         ndarray, shape (rows,)
         """
+        total, hard = self._summed_log_prob(codes)
+        estimator = _RowEstimates(self.queries, "auto", n_samples, random_state)
+        for row in hard:
+            total[row] = estimator.log_prob(_known(codes[row]))
+        estimator.tell()
+        return total
+
+    def _summed_log_prob(self, codes: Codes) -> tuple[Floats, set[int]]:
+        """Return log-probabilities without estimates, and the rows that lack a part whose tables would be too large."""
         total = np.zeros(len(codes))
         left_over = np.arange(len(codes))
         if self._all_different(codes):
@@ -285,11 +302,7 @@ class Rows:
                 total[rows] += self.posterior(block, (), codes[rows])[1]
             except LimitError:
                 hard.update(rows.tolist())
-        estimator = _RowEstimates(self.queries, "auto", n_samples, random_state)
-        for row in hard:
-            total[row] = estimator.log_prob(_known(codes[row]))
-        estimator.tell()
-        return total
+        return total, hard
 
 
 class _RowEstimates:

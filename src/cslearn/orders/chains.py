@@ -38,7 +38,8 @@ __all__ = ["Chain", "Progress", "default_max_iter", "default_n_iter", "sample_ch
 
 # A block of moves lasts about this long, so that progress and interrupts are seen in time.
 BLOCK_SECONDS = 0.1
-MOVE_LIMIT = 10**9  # eight bytes are kept of each
+# What all chains together may keep: the score after each move, and the orders that are draws.
+CHAIN_MEMORY = 4 * 2**30
 GREEDY_SWEEPS = 50
 # The power of the posterior that the flattest companion samples from.
 FLATTEST = 0.4
@@ -172,9 +173,13 @@ def sample_chains(
     seeds = (
         np.random.SeedSequence(random_state) if not isinstance(random_state, np.random.SeedSequence) else random_state
     )
-    if goal > MOVE_LIMIT:
-        raise LimitError(f"{option('n_iter', goal)} is more than {MOVE_LIMIT:,} moves, the most that a chain makes")
-    limit = min(limit, MOVE_LIMIT)
+    most = _most_moves(n_chains, p, thin)
+    if goal > most:
+        raise LimitError(
+            f"{option('n_iter', goal)} is more than {most:,} moves, the most that a chain makes where there are"
+            f" {n_chains}, since all of them are kept in memory: make fewer moves, or have fewer chains or draws"
+        )
+    limit = min(limit, most)
     walks = [
         _Walk(engine, seed, greedy_start, n_temperatures, first)
         for seed, first in zip_longest(seeds.spawn(n_chains), starts[:n_chains])
@@ -219,6 +224,12 @@ def sample_chains(
                 break
             goal = min(2 * goal, limit)
     return [walk.chain(burned) for walk in walks], interrupted
+
+
+def _most_moves(n_chains: int, p: int, thin: int | None) -> int:
+    """Return how many moves each chain can make within :data:`CHAIN_MEMORY`; by default draws are few."""
+    of_a_move = 8 + (0 if thin is None else 4 * p / thin)
+    return int(CHAIN_MEMORY / (n_chains * of_a_move))
 
 
 def _drawing(n_iter: int, burn_in: int | None, thin: int | None) -> tuple[int, int]:

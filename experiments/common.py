@@ -31,6 +31,8 @@ SEED = 50_000
 TOO_LONG = signal.SIGPROF
 # Contexts of the experiments of the paper: at most two variables.
 PAPER_BOUND: dict[str, Any] = {"beta": 2}
+# And those of all others: as deep as the data ask for, said here so that results do not depend on what the default is.
+DEEP: dict[str, Any] = {"beta": "auto"}
 PACKAGES = ("cslearn", "numpy", "numba", "pandas", "causal-learn")
 
 

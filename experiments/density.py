@@ -15,15 +15,14 @@ from cslearn import CStreeLearner, random_cstree
 from cslearn.datasets import density_names, load_density
 from cslearn.errors import CslearnError
 from experiments.alone import alone, peak_mb
-from experiments.common import arguments, compute, defaults, number, publish, save_figure, table
+from experiments.common import DEEP, PAPER_BOUND, arguments, compute, defaults, number, publish, save_figure, table
 
 PUBLISHED = Path(__file__).parent / "published/density.csv"
 SEED = 0
-# What is not as by default.
 LEARNERS: dict[str, dict[str, Any]] = {
-    "greedy": {"search": "greedy"},
-    "beta 2": {"beta": 2},
-    "default": {},
+    "greedy": {**DEEP, "search": "greedy"},
+    "beta 2": PAPER_BOUND,
+    "default": DEEP,
 }
 # Columns of the page: the learner and what it predicts with.
 SHOWN = {

@@ -26,14 +26,14 @@ from cslearn.data import Table, as_table, write_benchpress
 from cslearn.datasets import load_alarm, load_dataset, load_mushroom, load_network, load_sachs, true_edges
 from cslearn.errors import CslearnError
 from cslearn.metrics import shd
-from experiments.common import SEED, arguments, compute, defaults, number, publish, table
+from experiments.common import DEEP, PAPER_BOUND, SEED, arguments, compute, defaults, number, publish, table
 from experiments.environments import pinned, python_of
 from experiments.figure2 import extension
 
 # What a learner is called on the page, its environment, and the CPU seconds that it may take.
 # The averaged prediction is of the same fit as ours.
 AVERAGED = "ours, averaged"
-OURS: dict[str, dict[str, Any]] = {"ours": {}, AVERAGED: {}, "ours, beta 2": {"beta": 2}}
+OURS: dict[str, dict[str, Any]] = {"ours": DEEP, AVERAGED: DEEP, "ours, beta 2": PAPER_BOUND}
 DAGS = {
     "agrum_bdeu": ("pyAgrum greedy, BDeu", "pyagrum", 60),
     "agrum_bic": ("pyAgrum greedy, BIC", "pyagrum", 60),
@@ -184,7 +184,7 @@ def warmed(beta: Any) -> None:
 
 def ours(settings: dict[str, Any], train: Table, test: Table) -> dict[str, Any]:
     """Learn with our defaults, but for the settings; predict by the learned tree, and averaged over the posterior."""
-    warmed(settings.get("beta", CStreeLearner().beta))
+    warmed(settings["beta"])
     begin = process_time()
     learner = CStreeLearner(**settings, n_jobs=1, random_state=0).fit(train)
     seconds = process_time() - begin

@@ -21,7 +21,7 @@ import numpy as np
 from cslearn import CStreeLearner
 from cslearn.data import Table, as_table, write_benchpress
 from cslearn.datasets import load_alarm, load_dataset, load_sachs
-from experiments.common import arguments, complete, compute, defaults, number, publish, table
+from experiments.common import DEEP, arguments, complete, compute, defaults, number, publish, table
 from experiments.environments import pinned
 from experiments.learners import ask, dismiss, log_prob_of_dag, warmed
 
@@ -84,7 +84,7 @@ def cell(task: dict[str, Any], read: Any = figures) -> dict[str, Any]:
     begin = process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        learner = CStreeLearner(n_jobs=1, random_state=SEED).fit(train)
+        learner = CStreeLearner(**DEEP, n_jobs=1, random_state=SEED).fit(train)
     seconds = process_time() - begin
     n_orders = None if learner.posterior_.exact is not None else N_ORDERS
     found = {"ours": [float(np.mean(learner.cstree_.log_prob(test))), seconds]}
@@ -117,7 +117,7 @@ def greedy_networks(train: Table, test: Table) -> dict[str, list[float]]:
 
 def settings(task: dict[str, Any]) -> str:
     """Return our settings, the defaults, and the version of pyAgrum."""
-    return f"{defaults()}; {pinned('pyagrum')}"
+    return f"{defaults(**DEEP)}; {pinned('pyagrum')}"
 
 
 # ---------------------------------------------------------------- the page

@@ -72,8 +72,9 @@ def open_stream(source: Any, *, sep: str | None = None) -> Stream | None:
         return _of_arrow(source.schema, lambda names: source.to_batches(columns=list(names), **ahead))
     if "duckdb.DuckDBPyRelation" in kinds:
         pyarrow(_WHAT)
-        # Under its older name in versions before 1.4.
-        reader = getattr(source, "to_arrow_reader", None) or source.fetch_record_batch
+        # Under older names in versions before 1.4 and before 1.1.
+        names = ("to_arrow_reader", "fetch_record_batch", "fetch_arrow_reader")
+        reader = next(getattr(source, name) for name in names if name in dir(source))
         return _of_reader(reader(BATCH_ROWS))
     if "pyarrow.RecordBatchReader" in kinds:
         return _of_reader(source)

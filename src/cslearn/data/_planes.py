@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Assembly", "Part", "Sink", "Words", "bits_of", "digest", "plane_starts", "width_of", "words_of"]
+__all__ = ["Assembly", "Part", "Sink", "Words", "bits_of", "digest", "ones", "plane_starts", "width_of", "words_of"]
 
 Words = NDArray[np.uint64]
 
@@ -40,6 +40,14 @@ def digest(array: NDArray[Any]) -> str:
 def bits_of(mask: Words) -> NDArray[np.bool_]:
     """Return the bits of a mask one by one."""
     return np.unpackbits(mask.view(np.uint8), bitorder="little").view(np.bool_)
+
+
+_ONES_OF_BYTE = np.array([byte.bit_count() for byte in range(256)], dtype=np.uint8)
+
+
+def ones(mask: Words) -> int:
+    """Return how many bits of a mask are set; NumPy itself counts them from version 2.0 on only."""
+    return int(_ONES_OF_BYTE[mask.view(np.uint8)].sum(dtype=np.int64))
 
 
 @dataclass(frozen=True)
@@ -74,7 +82,7 @@ class Part:
         """Give the rows whose bits are set in a mask, shape (ceil(n / 64),)."""
         from cslearn._kernels.packing import keep_bits
 
-        n = int(np.bitwise_count(mask).sum())
+        n = ones(mask)
         if n == self.n:
             return self
         planes = np.zeros((len(self.planes), words_of(n)), dtype=np.uint64)

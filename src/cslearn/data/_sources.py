@@ -117,8 +117,22 @@ def _read_parquet(path: Path) -> Any:
 
 
 def _to_pandas(table: Any) -> Any:
+    """Return a table or column of pyarrow as one of pandas."""
+    if hasattr(table, "schema"):
+        table = table.cast(_signed(table.schema))
     # As objects, since floats, which pandas would make of whole numbers with gaps, are not exact for large ones.
     return table.to_pandas(integer_object_nulls=True)
+
+
+def _signed(schema: Any) -> Any:
+    """Return a schema in which the codes of categories are signed: older pyarrow cannot give others to pandas."""
+    import pyarrow as pa
+
+    for j, field in enumerate(schema):
+        kind = field.type
+        if pa.types.is_dictionary(kind) and pa.types.is_unsigned_integer(kind.index_type):
+            schema = schema.set(j, field.with_type(pa.dictionary(pa.int32(), kind.value_type, kind.ordered)))
+    return schema
 
 
 def _open_frame(frame: Any) -> Source:

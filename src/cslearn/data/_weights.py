@@ -18,7 +18,7 @@ def check_weights(weights: ArrayLike, n: int, start: int = 0, *, copy: bool = Tr
     `start` is the number of rows before these, for messages.
     """
     try:
-        array = np.array(weights, dtype=np.float64, copy=True if copy else None).view()
+        array = (np.array if copy else np.asarray)(weights, dtype=np.float64).view()
     except (TypeError, ValueError):
         raise InputError("Weights must be real numbers.") from None
     if array.shape != (n,):

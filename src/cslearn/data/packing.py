@@ -19,7 +19,7 @@ from cslearn.data._encoding import arrange, arrange_given, given_states, refuse_
 from cslearn.data._labels import State, state_key
 from cslearn.data._markers import DEFAULT_NA_VALUES, warn_of_markers
 from cslearn.data._passes import Cut, Pass, Spool, numbers_in, weights_from_array, weights_from_column
-from cslearn.data._planes import Part, Words, bits_of, plane_starts, words_of
+from cslearn.data._planes import Part, Words, bits_of, ones, plane_starts, words_of
 from cslearn.data.discretizing import Discretizer
 from cslearn.data.packed import PackedTable, build, concatenate, fingerprint_of
 from cslearn.data.reading import as_table, check_known, choose, refuse, refuse_empty, wanted_names, warn_constant
@@ -255,7 +255,7 @@ class _Finish:
             warn_of_markers(columns)
         if missing == "drop" and any(missing_cells.values()):
             self._drop(gaps, missing_cells)
-        self.rows = n if self.kept is None else sum(int(np.bitwise_count(mask).sum()) for mask in self.kept)
+        self.rows = n if self.kept is None else sum(ones(mask) for mask in self.kept)
         doubtful = [j for j, encoder in enumerate(encoders) if self.kept is not None or not encoder.all_seen]
         cells = self._counts([(j, code) for j in doubtful for code in range(len(columns[j].codes))])
         self.states: list[tuple[State, ...]] = []
@@ -304,7 +304,7 @@ class _Finish:
         counts = dict.fromkeys(pairs, 0)
         for _, masks in self._masks(pairs) if pairs else ():
             for pair, mask in zip(pairs, masks, strict=True):
-                counts[pair] += int(np.bitwise_count(mask).sum())
+                counts[pair] += ones(mask)
         return counts
 
     def _first_row(self, j: int, raw: Mapping[int, Sequence[int]], label: int) -> int | None:

@@ -1,5 +1,6 @@
 """Parameters averaged over stagings: as by a list of them all, and nearer to the truth than those of the best."""
 
+import tracemalloc
 from math import exp
 
 import numpy as np
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 
 import naive
 from cslearn import Chains, CStree, CStreeLearner, kl_divergence, random_cstree
+from cslearn.data import Table
 from cslearn.estimators.averaging import averaged_parameters
 from cslearn.scores import Scores
 from problems import rows_of, tables
@@ -62,6 +64,23 @@ def test_averaged_parameters_equal_a_list_of_all_stagings(table, prior, seed):
             assert (values > 0).all()
             if twin is not None:
                 assert np.allclose(values, twin, rtol=1e-9)
+
+
+def test_averages_over_many_states_take_little_memory():
+    """An array of all stages, cells and states would take gigabytes."""
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 64, (20_000, 2))
+    table = Table(np.column_stack([codes, (codes.sum(axis=1) // 16) % 64]), ["a", "b", "c"], [range(64)] * 3)
+    scores = Scores(table, prior="tree", ess=2.0)
+    contexts = [{"a": a, "b": b} for a in range(64) for b in range(64)]
+    tree = CStree(["a", "b", "c"], {"a": [{}], "b": [{}], "c": contexts}, states=dict.fromkeys("abc", range(64)))
+    assert scores.tables
+    tracemalloc.start()
+    found = averaged_parameters(tree, scores)["c"]
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 100e6
+    assert np.allclose(found.sum(axis=1), 1.0)
 
 
 def test_a_stage_without_data_gets_what_the_stages_that_may_hold_it_have():

@@ -60,11 +60,26 @@ def test_the_averaged_prediction_is_the_ratio_of_the_scores_with_and_without_the
     before = data.draw(st.sets(st.sampled_from([v for v in range(table.p) if v != i])))
     scores = Scores(table, beta=beta, prior=prior, ess=1.5)
     level = tuple(k for k, c in enumerate(scores.candidates[i]) if int(c) in before)
-    found = Levels(scores).predictive(i, level, np.array([row]))
+    found = Levels(scores).predictive(i, [level], np.array([row]))[0]
     names = [table.variables[v] for v in before]
     more = Scores(with_row(table, row), beta=beta, prior=prior, ess=1.5)
     ratio = more.local_order_score(table.variables[i], names) - scores.local_order_score(table.variables[i], names)
     assert isclose(found[0], exp(ratio), rel_tol=1e-8)
+
+
+@pytest.mark.parametrize("prior", PRIORS)
+@pytest.mark.parametrize(("cards", "n"), [([2] * 9, 100), ([2] * 9, 20_000), ([2, 3, 5, 2, 4, 7, 3], 5_000)])
+def test_compiled_predictions_are_those_of_the_probabilities_of_stages(cards, n, prior):
+    """With few rows many stages matter, with many the sums pass the range of a double."""
+    tree = random_cstree(cards, random_state=1)
+    scores = Scores(tree.sample_table(n, random_state=2), prior=prior, ess=3.0)
+    levels, rows = Levels(scores), tree.sample_table(200, random_state=3).codes
+    everyone = range(len(cards) - 1)
+    chosen = [(), (0,), tuple(everyone), tuple(everyone[::2]), tuple(everyone[1:])]
+    for i in range(len(cards)):
+        found = levels.predictive(i, chosen, rows)
+        for level, values in zip(chosen, found, strict=True):
+            np.testing.assert_allclose(values, levels._predictive_by_stages(i, level, rows), rtol=1e-7)
 
 
 @pytest.mark.parametrize("prior", PRIORS)
@@ -98,7 +113,7 @@ def test_averages_over_all_orders_are_those_of_the_orders_that_knowledge_allows(
         for i in range(4):
             came = order[: list(order).index(i)]
             level = tuple(k for k, c in enumerate(scores.candidates[i]) if c in came)
-            chances *= posterior._levels.predictive(i, level, table.codes)
+            chances *= posterior._levels.predictive(i, [level], table.codes)[0]
         expected += weight * chances
     np.testing.assert_allclose(np.exp(posterior.log_prob(table)), expected, rtol=1e-7)
 

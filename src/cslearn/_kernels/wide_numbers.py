@@ -8,7 +8,20 @@ from math import log
 
 from cslearn._kernels import inner
 
-__all__ = ["BASE", "INVERSE", "LOG_BASE", "SMALLEST_REST", "STOP", "ZERO_EXPONENT", "lost", "minus", "normal", "plus"]
+__all__ = [
+    "BASE",
+    "INVERSE",
+    "LARGE",
+    "LOG_BASE",
+    "SMALL",
+    "SMALLEST_REST",
+    "STOP",
+    "ZERO_EXPONENT",
+    "lost",
+    "minus",
+    "normal",
+    "plus",
+]
 
 BASE = 2.0**128
 INVERSE = 2.0**-128

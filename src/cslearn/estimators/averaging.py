@@ -35,6 +35,8 @@ __all__ = ["SMALLEST", "averaged_parameters"]
 SMALLEST = 1e-3
 # A stage without rows is taken to hold so many rows of the data, with the states of its context in place of theirs.
 BORROWED = 200
+# Numbers are counted in an array of all that there may be, if these are at most so many times the rows.
+DENSE = 4
 
 Floats = NDArray[np.float64]
 
@@ -90,6 +92,7 @@ def _averaged(tree: CStree, target: str, before: tuple[str, ...], scores: Scores
     ]
     stage = stage_of_rows(codes, contexts)
     rows = np.bincount(stage, weights=table.weights, minlength=len(contexts))
+    empty = np.flatnonzero(rows == 0)
     total, mass = np.zeros((len(contexts), d)), np.zeros(len(contexts))
     for variables, probabilities in weights.stage_probabilities(smallest).items():
         there = columns[level[list(variables)]]
@@ -97,17 +100,22 @@ def _averaged(tree: CStree, target: str, before: tuple[str, ...], scores: Scores
         for column in there:
             cell = cell * cards[column] + codes[:, column]
         size = probabilities.size
-        counts = np.bincount(
-            (stage * size + cell) * d + codes[:, i], weights=table.weights, minlength=len(contexts) * size * d
-        ).reshape(len(contexts), size, d)
+        of_cell = np.bincount(cell * d + codes[:, i], weights=table.weights, minlength=size * d).reshape(size, d)
         a_stage = scores.ess / size
-        of_cell = counts.sum(axis=0)
         mean = (of_cell + a_stage / d) / (of_cell.sum(axis=1, keepdims=True) + a_stage)
+        chance = np.where(probabilities >= smallest, probabilities, 0.0).ravel()
+        # Stages and cells that have rows in common: there are no more of them than rows.
+        both, common = _counted(stage * size + cell, len(contexts) * size, table.weights)
+        here, cell = np.divmod(both, size)
+        common = common * chance[cell]
+        mass += np.bincount(here, weights=common, minlength=len(contexts))
+        for state in range(d):
+            total[:, state] += np.bincount(here, weights=common * mean[cell, state], minlength=len(contexts))
         # A stage without data is as if its rows were spread evenly over what agrees with it.
-        share = np.where(rows[:, None] > 0, counts.sum(axis=2), _agreement(contexts, there, cards))
-        share *= np.where(probabilities.ravel() >= smallest, probabilities.ravel(), 0.0)
-        total += share @ mean
-        mass += share.sum(axis=1)
+        for at in empty:
+            share = _agreement(contexts[at], there, cards) * chance
+            total[at] += share @ mean
+            mass[at] += share.sum()
     a_stages = np.array([scores.ess / prod(cards[v] for v, _ in pairs) for pairs in contexts])
     alone = estimate(stage_counts(table, i, contexts), a_stages, "mean")
     return np.where(mass[:, None] > 0, total / np.where(mass > 0, mass, 1.0)[:, None], alone)
@@ -136,14 +144,23 @@ def _averaged_grown(tree: CStree, target: str, scores: Scores, weights: GrownLev
     return total / total.sum(axis=1, keepdims=True)
 
 
-def _agreement(contexts: list[list[tuple[int, int]]], columns: NDArray[np.intp], cards: NDArray[np.intp]) -> Floats:
-    """Return the share of each context that agrees with each outcome of some variables."""
-    result = np.ones((len(contexts), 1))
+def _counted(
+    numbers: NDArray[np.intp], most: int, weights: Floats | None
+) -> tuple[NDArray[np.intp], Floats | NDArray[np.intp]]:
+    """Return which numbers below `most` there are, and the weight of each, in memory for those that there are."""
+    if most <= DENSE * len(numbers):
+        counts = np.bincount(numbers, weights=weights, minlength=most)
+        found = np.flatnonzero(counts)
+        return found, counts[found]
+    found, place = np.unique(numbers, return_inverse=True)
+    return found, np.bincount(place.reshape(-1), weights=weights, minlength=len(found))
+
+
+def _agreement(context: list[tuple[int, int]], columns: NDArray[np.intp], cards: NDArray[np.intp]) -> Floats:
+    """Return the share of a context that agrees with each outcome of some variables."""
+    result, states = np.ones(1), dict(context)
     for column in columns:
-        share = np.full((len(contexts), cards[column]), 1 / cards[column])
-        for row, pairs in enumerate(contexts):
-            known = [x for v, x in pairs if v == column]
-            if known:
-                share[row] = np.arange(cards[column]) == known[0]
-        result = (result[:, :, None] * share[:, None, :]).reshape(len(contexts), -1)
+        d = int(cards[column])
+        share = np.arange(d) == states[column] if column in states else np.full(d, 1 / d)
+        result = np.outer(result, share).ravel()
     return result

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cslearn._numerics import n_threads
-from cslearn.orders.problem import has_usual_weights, order_problem
+from cslearn.orders.problem import has_usual_weights, is_summed_alike, order_problem
 from cslearn.scores import Scores
 from cslearn.stagings.level import full_split_weight
 from cslearn.stagings.tree_weights import n_contexts
@@ -139,8 +139,7 @@ class SubsetScores:
     def _problem(self) -> Any:
         """What levels with two context variables are made of, as in a search over orders; None if they are others."""
         scores = self.scores
-        same = set(scores.betas) == {scores.beta} and tuple(map(len, scores.candidates)) == tuple(scores.chosen_from)
-        usual = scores.beta == 2 and same and has_usual_weights(scores)
+        usual = scores.beta == 2 and is_summed_alike(scores) and has_usual_weights(scores)
         return order_problem(scores, light=False) if usual else None
 
     def _by_target(self, function: Callable[[_Work], Floats]) -> tuple[Floats, ...]:

@@ -21,7 +21,7 @@ from cslearn._numerics import n_threads
 from cslearn.grown import GrownEngine, GrownLevel, GrownScores
 from cslearn.orders import ExactOrders, SubsetScores
 from cslearn.orders.lookup import are_looked_up
-from cslearn.orders.problem import order_problem
+from cslearn.orders.problem import is_summed_alike, order_problem
 from cslearn.scores import Scores
 from cslearn.stagings.level import LevelWeights
 from cslearn.stagings.tree_weights import TreeWeights
@@ -34,7 +34,9 @@ Level = tuple[int, ...]
 
 # Levels of an exact posterior, and stages of a level, are left out while their joint probability is below this.
 NEGLIGIBLE = 1e-9
-# Grown trees that are kept, and about how many operations an edge of one takes.
+# Splits with a smaller share of a level's stagings are not followed down in predictions.
+SMALLEST_SHARE = 1e-9
+# Grown trees, and levels with their stages, that are kept, and about how many operations an edge of one takes.
 MOST_KEPT, GROWN_EDGE_WORK = 1000, 50
 
 
@@ -105,6 +107,7 @@ class Levels:
     _stages: dict[tuple[int, Level], dict[tuple[int, ...], Floats]] = field(default_factory=dict, repr=False)
     _means: dict[tuple[int, tuple[int, ...]], Floats] = field(default_factory=dict, repr=False)
     _numbers: dict[tuple[int, Level], Floats] = field(default_factory=dict, repr=False)
+    _columns: dict[int, tuple[NDArray[np.int32], Floats]] = field(default_factory=dict, repr=False)
 
     @property
     def cost_of_edges(self) -> int:
@@ -201,6 +204,8 @@ class Levels:
                 if missing > NEGLIGIBLE:
                     break
                 del found[variables]
+            if len(self._stages) >= MOST_KEPT:
+                self._stages.pop(next(iter(self._stages)))
             self._stages[i, level] = {tuple(int(columns[k]) for k in key): chances for key, chances in found.items()}
         return self._stages[i, level]
 
@@ -226,12 +231,47 @@ class Levels:
             self._means[i, columns] = (counts + cell) / (counts.sum(axis=-1, keepdims=True) + cell * cards[-1])
         return self._means[i, columns]
 
-    def predictive(self, i: int, level: Level, codes: NDArray[np.integer]) -> Floats:
-        """Return ``P(x_i | x_L, data)`` for each row, averaged over all stagings of the level.
+    def predictive(self, i: int, levels: Sequence[Level], codes: NDArray[np.integer]) -> Floats:
+        """Return ``P(x_i | x_L, data)`` for each row, averaged over all stagings of each level: shape (levels, rows).
 
         The row lies in a stage with the context variables ``S`` with the probability that its states of ``S`` are a
         stage, and there its state has the posterior mean of that stage's parameter.
         """
+        if not is_summed_alike(self.scores):
+            return np.array([self._predictive_by_stages(i, level, codes) for level in levels])
+        from cslearn._kernels.levels import new_state
+        from cslearn._kernels.predictive import predictive_of_levels
+
+        columns, weights = self._rows(i)
+        before = np.zeros((len(levels), len(self.scores.candidates[i])), dtype=np.bool_)
+        for row, level in zip(before, levels, strict=True):
+            row[list(level)] = True
+        found = np.empty((len(levels), len(codes)))
+        predictive_of_levels(
+            self._problem,
+            new_state(self._problem),  # type: ignore[no-untyped-call]
+            i,
+            before,
+            columns,
+            weights,
+            float(self.scores.ess),
+            float(self.scores.gamma),
+            np.array(codes.T, dtype=np.int32, order="C"),
+            SMALLEST_SHARE,
+            found,
+        )
+        return np.maximum(found, np.finfo(float).tiny)
+
+    def _rows(self, i: int) -> tuple[NDArray[np.int32], Floats]:
+        """Return the columns of the rows that count for a variable, and their weights."""
+        table = self.scores.counted(i)
+        if id(table) not in self._columns:
+            distinct = table.collapse()
+            weights = np.ones(distinct.n) if distinct.weights is None else np.array(distinct.weights, dtype=float)
+            self._columns[id(table)] = np.array(distinct.codes.T, dtype=np.int32, order="C"), weights
+        return self._columns[id(table)]
+
+    def _predictive_by_stages(self, i: int, level: Level, codes: NDArray[np.integer]) -> Floats:
         total = np.zeros(len(codes))
         for columns, probabilities in self.stages(i, level).items():
             at = tuple(codes[:, c] for c in columns)
@@ -284,9 +324,10 @@ class GrownLevels(Levels):
         wanted = tuple((columns.index(column), state) for column, state in pairs)
         return self.weights(i, level).stage_probabilities().get(wanted, 0.0)
 
-    def predictive(self, i: int, level: Level, codes: NDArray[np.integer]) -> Floats:
-        """Return ``P(x_i | x_L, data)`` for each row, averaged over all prunings of the grown tree."""
-        return self.weights(i, level).predictive(codes)[np.arange(len(codes)), codes[:, i]]
+    def predictive(self, i: int, levels: Sequence[Level], codes: NDArray[np.integer]) -> Floats:
+        """Return ``P(x_i | x_L, data)`` for each row, averaged over all prunings of the grown tree of each level."""
+        rows = np.arange(len(codes))
+        return np.array([self.weights(i, level).predictive(codes)[rows, codes[:, i]] for level in levels])
 
 
 def levels_of(scores: Scores, problem: Any = None) -> Levels:

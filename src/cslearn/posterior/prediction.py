@@ -52,22 +52,22 @@ class PredictingPosterior(DrawnPosterior):
         if n_orders is None and self._all_levels is not None:
             return self._exact_log_prob(self._all_levels, rows)[inverse.reshape(-1)]
         levels = self._drawn_levels(n_orders)
-        n_draws = len(levels[0])
-        by_order = np.zeros((n_draws, len(rows)))
-        for i, of_variable in enumerate(levels):
-            kept: dict[Level, Floats] = {}
-            for draw, level in enumerate(of_variable):
-                if level not in kept:
-                    kept[level] = np.log(self._levels.predictive(i, level, rows))
-                by_order[draw] += kept[level]
-        return (log_sum_exp_axis(by_order, axis=0) - log(n_draws))[inverse.reshape(-1)]
+        n_draws, found = len(levels[0]), []
+        for part in np.array_split(rows, n_draws * len(rows) // EDGE_MEMORY + 1):
+            by_order = np.zeros((n_draws, len(part)))
+            for i, of_variable in enumerate(levels):
+                place = {level: k for k, level in enumerate(dict.fromkeys(of_variable))}
+                logs = np.log(self._levels.predictive(i, list(place), part))
+                by_order += logs[[place[level] for level in of_variable]]
+            found.append(log_sum_exp_axis(by_order, axis=0) - log(n_draws))
+        return np.concatenate(found)[inverse.reshape(-1)]
 
     def _exact_log_prob(self, levels: Sequence[Mapping[Level, float]], rows: NDArray[np.integer]) -> Floats:
         found = []
         for part in np.array_split(rows, (len(rows) << len(levels)) // EDGE_MEMORY + 1):
             scale, values = np.zeros(len(part)), []
             for i, of_variable in enumerate(levels):
-                predicted = {level: self._levels.predictive(i, level, part) for level in of_variable}
+                predicted = dict(zip(of_variable, self._levels.predictive(i, list(of_variable), part), strict=True))
                 largest = np.max(list(predicted.values()), axis=0)
                 scale += np.log(largest)
                 values.append({level: chances / largest for level, chances in predicted.items()})

@@ -24,7 +24,8 @@ from cslearn.orders import Chain, ExactOrders, SubsetScores, lookup
 from cslearn.orders.summary import summarise
 from cslearn.posterior import CStreePosterior
 from cslearn.posterior import edges as edges_module
-from cslearn.posterior.levels import Levels, exact_levels
+from cslearn.posterior import levels as levels_module
+from cslearn.posterior.levels import NEGLIGIBLE, SMALLEST_SHARE, Levels, exact_levels
 from cslearn.scores import Scores
 from problems import Enumerated, random_table, tables
 
@@ -60,7 +61,9 @@ def test_the_averaged_prediction_is_the_ratio_of_the_scores_with_and_without_the
     before = data.draw(st.sets(st.sampled_from([v for v in range(table.p) if v != i])))
     scores = Scores(table, beta=beta, prior=prior, ess=1.5)
     level = tuple(k for k, c in enumerate(scores.candidates[i]) if int(c) in before)
-    found = Levels(scores).predictive(i, [level], np.array([row]))[0]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(levels_module, "SMALLEST_SHARE", 0.0)  # all splits are followed down
+        found = Levels(scores).predictive(i, [level], np.array([row]))[0]
     names = [table.variables[v] for v in before]
     more = Scores(with_row(table, row), beta=beta, prior=prior, ess=1.5)
     ratio = more.local_order_score(table.variables[i], names) - scores.local_order_score(table.variables[i], names)
@@ -69,8 +72,10 @@ def test_the_averaged_prediction_is_the_ratio_of_the_scores_with_and_without_the
 
 @pytest.mark.parametrize("prior", PRIORS)
 @pytest.mark.parametrize(("cards", "n"), [([2] * 9, 100), ([2] * 9, 20_000), ([2, 3, 5, 2, 4, 7, 3], 5_000)])
-def test_compiled_predictions_are_those_of_the_probabilities_of_stages(cards, n, prior):
-    """With few rows many stages matter, with many the sums pass the range of a double."""
+@pytest.mark.parametrize(("smallest", "error"), [(0.0, NEGLIGIBLE), (SMALLEST_SHARE, SMALLEST_SHARE)])
+def test_compiled_predictions_are_those_of_the_probabilities_of_stages(monkeypatch, cards, n, prior, smallest, error):
+    """With few rows many stages matter, with many the sums pass the range of a double; small shares are left out."""
+    monkeypatch.setattr(levels_module, "SMALLEST_SHARE", smallest)
     tree = random_cstree(cards, random_state=1)
     scores = Scores(tree.sample_table(n, random_state=2), prior=prior, ess=3.0)
     levels, rows = Levels(scores), tree.sample_table(200, random_state=3).codes
@@ -79,7 +84,7 @@ def test_compiled_predictions_are_those_of_the_probabilities_of_stages(cards, n,
     for i in range(len(cards)):
         found = levels.predictive(i, chosen, rows)
         for level, values in zip(chosen, found, strict=True):
-            np.testing.assert_allclose(values, levels._predictive_by_stages(i, level, rows), rtol=1e-7)
+            np.testing.assert_allclose(values, levels._predictive_by_stages(i, level, rows), rtol=1e-8, atol=error)
 
 
 @pytest.mark.parametrize("prior", PRIORS)

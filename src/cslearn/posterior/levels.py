@@ -34,8 +34,9 @@ Level = tuple[int, ...]
 
 # Levels of an exact posterior, and stages of a level, are left out while their joint probability is below this.
 NEGLIGIBLE = 1e-9
-# Splits with a smaller share of a level's stagings are not followed down in predictions.
-SMALLEST_SHARE = 1e-9
+# Splits with a smaller share of the stagings of a level are not followed down in predictions, which changes their
+# logarithms by about as little.
+SMALLEST_SHARE = 1e-7
 # Grown trees, and levels with their stages, that are kept, and about how many operations an edge of one takes.
 MOST_KEPT, GROWN_EDGE_WORK = 1000, 50
 

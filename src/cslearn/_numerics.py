@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from cslearn.errors import InputError
 
-__all__ = ["as_generator", "log_diff_exp", "log_sum_exp", "log_sum_exp_axis", "n_threads"]
+__all__ = ["as_generator", "log_sum_exp", "log_sum_exp_axis", "n_threads"]
 
 RandomState = int | np.random.Generator | np.random.RandomState | None
 
@@ -32,11 +32,6 @@ def log_sum_exp_axis(values: ArrayLike, axis: int) -> NDArray[np.float64]:
     top = np.where(np.isneginf(top), 0.0, top)
     with np.errstate(divide="ignore"):
         return np.log(np.exp(array - top).sum(axis=axis)) + top.squeeze(axis)
-
-
-def log_diff_exp(larger: float, smaller: float) -> float:
-    """Return ``log(exp(larger) - exp(smaller))`` for ``smaller < larger``."""
-    return larger + float(np.log1p(-np.exp(smaller - larger))) if smaller > -inf else larger
 
 
 def n_threads(n_jobs: int | None) -> int:

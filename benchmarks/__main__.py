@@ -12,7 +12,7 @@ from time import perf_counter
 
 ALWAYS = ("start", "model", "mixing", "speed", "accuracy", "posterior", "scale")
 WITH_DATA = ("classifiers",)
-WITH_PEERS = ("peers", "bounds", "queries")
+WITH_PEERS = ("peers", "queries")
 CHOICES = ("defaults", "search", "estimates")
 
 

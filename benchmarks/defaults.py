@@ -188,7 +188,7 @@ def trial(case: Case, settings: list[Setting], seed: int) -> dict[str, Any]:
     found: dict[str, Any] = {"oracle": gap(truth.fit_parameters(train, ess=ORACLE_ESS))}
     for prior, ess in settings:
         search = CLIMBS if case.p > MOST_EXACT else {}
-        learner = CStreeLearner(prior=PRIORS[prior], ess=ess, n_jobs=1, random_state=0, **search).fit(train)
+        learner = CStreeLearner(beta=2, prior=PRIORS[prior], ess=ess, n_jobs=1, random_state=0, **search).fit(train)
         tree, own = learner.cstree_, edges(learner.cstree_)
         found[f"{prior}, {ess}"] = {
             "averaged": gap(tree),
@@ -396,7 +396,13 @@ def main(arguments: list[str] | None = None) -> None:
             columns.add(case, section.short, kept(label, measured, case, settings, options.jobs))
     parts = [INTRODUCTION, regret_text(columns), noise_text(columns)]
     text = "\n\n".join([*parts, *(section_text(columns, section) for section in sections)])
-    publish("defaults", "Choice of the default prior, equivalent sample size and estimate", text, quick=options.quick)
+    publish(
+        "defaults",
+        "Choice of the default prior, equivalent sample size and estimate",
+        text,
+        quick=options.quick,
+        paper_bound=True,
+    )
 
 
 if __name__ == "__main__":

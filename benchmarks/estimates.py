@@ -28,7 +28,7 @@ CASES = [
 ]
 QUICK = [Case("all stagings", 6, 100, 2, FRESH_SEED)]
 # With few variables too, chains are asked for: that is where an order is chosen among draws.
-CHAINS = {"search": "mcmc", "random_state": 0}
+CHAINS = {"beta": 2, "search": "mcmc", "random_state": 0}
 
 
 def trial(case: Case, seed: int) -> list[list[float]]:
@@ -86,7 +86,7 @@ def main(arguments: list[str] | None = None) -> None:
         rows.append(row(case, kept(label, measured, case)))
     headers = ["truth", "p", "n", "models", "gap, best", "gap, central", "difference", "wrong edges, best", "central"]
     text = f"{INTRODUCTION}\n\n{table(headers, rows)}"
-    publish("estimates", "The best order or a central one", text, quick=options.quick)
+    publish("estimates", "The best order or a central one", text, quick=options.quick, paper_bound=True)
 
 
 if __name__ == "__main__":

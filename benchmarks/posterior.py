@@ -51,7 +51,7 @@ def exact_case(p: int) -> dict[str, float]:
     data = random_cstree(p, random_state=FRESH_SEED).sample_table(1000, random_state=1)
     warm_up()
     before, wall, cpu = peak_memory_mb(), perf_counter(), process_time()
-    posterior = CStreeLearner(search="exact", random_state=0).fit(data).posterior_
+    posterior = CStreeLearner(beta=2, search="exact", random_state=0).fit(data).posterior_
     found = {"wall": perf_counter() - wall, "cpu": process_time() - cpu}
     for name, ask in (("edges", posterior.edge_probabilities), ("precedence", posterior.precedence)):
         wall = perf_counter()
@@ -82,10 +82,10 @@ def agreement_rows(sizes: Sizes) -> list[list[object]]:
         cases[f"random, p = {p}, n = 500"] = truth.sample(500, random_state=1)
     rows: list[list[object]] = []
     for name, data in cases.items():
-        edges = CStreeLearner(search="exact", random_state=0).fit(data).posterior_.edge_probabilities()
+        edges = CStreeLearner(beta=2, search="exact", random_state=0).fit(data).posterior_.edge_probabilities()
         for length in sizes.lengths:
             begin = process_time()
-            posterior = CStreeLearner(search=Chains(n_iter=length), random_state=0).fit(data).posterior_
+            posterior = CStreeLearner(beta=2, search=Chains(n_iter=length), random_state=0).fit(data).posterior_
             taken = process_time() - begin
             difference = float((posterior.edge_probabilities() - edges).abs().max(axis=None))
             verdict = posterior.verdict
@@ -102,7 +102,7 @@ def against_the_tree(sizes: Sizes) -> tuple[list[list[object]], int]:
     better = 0
     for seed in range(PREDICTION_SEED, PREDICTION_SEED + sizes.data_sets):
         truth = random_cstree(20, random_state=seed)
-        learner = CStreeLearner(random_state=0).fit(truth.sample(250, random_state=seed))
+        learner = CStreeLearner(beta=2, random_state=0).fit(truth.sample(250, random_state=seed))
         test = truth.sample_table(2000, random_state=seed + 1)
         tree, averaged = learner.cstree_.log_prob(test).mean(), learner.posterior_.log_prob(test).mean()
         better += int(averaged >= tree)
@@ -127,7 +127,7 @@ def against_the_oracle(sizes: Sizes) -> list[list[object]]:
         for seed in range(PREDICTION_SEED + 100, PREDICTION_SEED + 100 + sizes.oracles):
             truth = random_cstree(p, random_state=seed)
             data = truth.sample_table(1000, random_state=seed)
-            learner = CStreeLearner(random_state=0).fit(data)
+            learner = CStreeLearner(beta=2, random_state=0).fit(data)
             test = truth.sample_table(5000, random_state=seed + 1)
             averaged.append(divergence_by_rows(truth.log_prob(test), learner.posterior_.log_prob(test)))
             tree.append(float(kl_divergence(truth, learner.cstree_)))
@@ -159,7 +159,7 @@ def edges_of_random_models(models: int) -> tuple[np.ndarray, np.ndarray]:
     chances, there = [], []
     for seed in range(FRESH_SEED, FRESH_SEED + models):
         truth = random_cstree(10, random_state=seed)
-        learner = CStreeLearner(random_state=0).fit(truth.sample(1000, random_state=seed))
+        learner = CStreeLearner(beta=2, random_state=0).fit(truth.sample(1000, random_state=seed))
         found = learner.posterior_.edge_probabilities()
         pairs = [(i, j) for i in truth.order for j in truth.order if i != j]
         chances += [found.loc[i, j] for i, j in pairs]
@@ -273,7 +273,7 @@ def main(arguments: list[str] | None = None) -> None:
         " oracle, the true structure with parameters estimated from the same rows.\n\n"
         + table(["p", "averaged prediction", "learned tree", "oracle", "averaged / oracle"], against_the_oracle(sizes))
     )
-    publish("posterior", "Posteriors", text, quick=options.quick)
+    publish("posterior", "Posteriors", text, quick=options.quick, paper_bound=True)
 
 
 if __name__ == "__main__":

@@ -41,7 +41,7 @@ def trial(case: Case, settings: list[tuple[int, int | str]], seed: int) -> list[
     result = []
     for n_chains, n_iter in settings:
         search = Chains(n_chains=n_chains, n_iter=n_iter)
-        learner = CStreeLearner(search=search, estimate="best", random_state=0).fit(train)
+        learner = CStreeLearner(beta=2, search=search, estimate="best", random_state=0).fit(train)
         gap = (best - learner.score(test)) / oracle
         result.append([learner.log_order_score_, float(gap), learner.timings_["orders"]])
     return result
@@ -97,7 +97,7 @@ def main(arguments: list[str] | None = None) -> None:
         label = f"{case.kind}, p = {case.p}, n = {case.n}, {case.models} from seed {case.seed}"
         parts.append(section(case, settings, kept(label, measured, case, settings)))
     text = "\n\n".join(parts)
-    publish("search", "Choice of the search settings", text, quick=options.quick)
+    publish("search", "Choice of the search settings", text, quick=options.quick, paper_bound=True)
 
 
 if __name__ == "__main__":

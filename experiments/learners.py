@@ -12,7 +12,7 @@ import os
 import subprocess
 import tempfile
 import warnings
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from pathlib import Path
 from time import process_time
 from typing import Any
@@ -302,6 +302,10 @@ def main(argv: list[str] | None = None) -> None:
     results = compute("learners", partial(cell, install=not options.quick), tasks, options, harder, settings)
     dismiss()
     found = with_averages(dict(zip(map(_name, tasks), results, strict=True)))
+    if options.recorded:
+        done = [json.loads(name) for name, result in found.items() if result.get("stopped") != 0.0]
+        sets = [data for data in sets if any(data.items() <= task.items() for task in done)]
+        learners = [name for name in learners if any(task["learner"] == name for task in done)]
     page = Page(found, sets, learners)
     publish("learners", "Other learners on the same data", page.text(options), options)
     print(page.short())
@@ -358,6 +362,8 @@ class Page:
     def __init__(self, found: dict[str, Any], sets: list[dict[str, Any]], learners: list[str]) -> None:
         self.found, self.sets, self.learners = found, sets, learners
         self.others = [name for name in learners if name not in OURS]
+        measured = {json.loads(name)["learner"] for name, result in found.items() if "cpu" in result}
+        self.ours = [name for name in learners if name in OURS and name in measured]
         # What is one row: how it is called in a table of its kind, and what its data have in common.
         self.groups: dict[str, list[tuple[list[Any], dict[str, Any]]]] = {kind: [] for kind in KINDS}
         for data in sets:
@@ -366,6 +372,14 @@ class Page:
                 names = [data["p"], f"{data['n']:,}"] if data["kind"] == "cstree" else [data["name"]]
                 names += [f"{data['n']:,}"] if data["kind"] == "network" else []
                 self.groups[data["kind"]].append((names, group))
+
+    @cached_property
+    def own(self) -> str:
+        """Which of ours others are compared with: the first that was run on all data, by default the first."""
+        whole = (
+            name for name in self.ours if all(self.count(name, g) for kind in self.groups.values() for _, g in kind)
+        )
+        return next(whole, self.ours[0])
 
     # -------------------------------------------------------- what was found
     def results(self, learner: str, group: dict[str, Any]) -> dict[int, dict[str, Any]]:
@@ -396,12 +410,12 @@ class Page:
             values = [result[what] for result in good if what in result]
         return float(np.median(values)) if values else math.nan
 
-    def ahead(self, learner: str, group: dict[str, Any], of: str = "ours") -> tuple[float, float, int]:
+    def ahead(self, learner: str, group: dict[str, Any], of: str | None = None) -> tuple[float, float, int]:
         """Return how much more log-likelihood a row held out has than with another learner, over the same models.
 
         The mean difference, its standard error, and the number of models.
         """
-        theirs, ours = self.results(learner, group), self.results(of, group)
+        theirs, ours = self.results(learner, group), self.results(of or self.own, group)
         pairs = [(theirs[seed].get("held out"), ours[seed].get("held out")) for seed in theirs if seed in ours]
         differences = [a - b for a, b in pairs if a is not None and b is not None]
         n = len(differences)
@@ -422,17 +436,17 @@ class Page:
         return best(finite, key=finite.__getitem__, default=None)
 
     def hardest_other(self, group: dict[str, Any]) -> str | None:
-        """Return the other learner that is furthest ahead of our default in the mean, or least behind."""
+        """Return the other learner that is furthest ahead of ours in the mean, or least behind."""
         return max(self._others_of_most_models(group), key=lambda name: self.ahead(name, group)[0], default=None)
 
     def clearly_ahead(self, group: dict[str, Any]) -> list[str]:
-        """Return the other learners that are ahead of our default by more than two standard errors."""
+        """Return the other learners that are ahead of ours by more than two standard errors."""
         leads = {name: self.ahead(name, group) for name in self._others_of_most_models(group)}
         return [name for name, (lead, error, _) in leads.items() if lead > 2 * error]
 
     def place(self, group: dict[str, Any]) -> str:
-        """Return the place of our default among all learners, by the mean difference over the same models."""
-        tried = [name for name in self.learners if name != "ours" and self.ahead(name, group)[2]]
+        """Return the place of ours among all learners, by the mean difference over the same models."""
+        tried = [name for name in self.learners if name != self.own and self.ahead(name, group)[2]]
         before = sum(self.ahead(name, group)[0] > 0 for name in tried)
         return f"{before + 1} of {len(tried) + 1}"
 
@@ -471,25 +485,26 @@ class Page:
     def short(self) -> str:
         """Return a table with one row for all data: ours, and the best of the others."""
         rows = []
+        compared = [name for name in self.ours if name in (self.own, AVERAGED)]
         for kind, groups in self.groups.items():
             what, digits = ("held out", 3) if kind == "real" else ("gap", 4)
             for names, group in groups:
-                mine = [self.median(name, group, what) for name in OURS]
+                mine = [self.median(name, group, what) for name in self.ours]
                 row = [self.label(kind, names), *(v if isinstance(v, str) else number(v, digits) for v in mine)]
                 best = self.best_other(group, what)
                 if best is None:
-                    rows.append([*row, "", "", "", "", ""])
+                    rows.append([*row, "", "", *("" for _ in compared), ""])
                     continue
                 value = self.median(best, group, what)
                 shown = value if isinstance(value, str) else number(value, digits)
-                leads = [self.ahead(best, group, own) for own in ("ours", AVERAGED)]
+                leads = [self.ahead(best, group, own) for own in compared]
                 told = [_with_error(-behind, error) if n else "" for behind, error, n in leads]
-                rows.append([*row, shown, TITLES[best], *told, leads[0][2]])
-        heads = ["data", *OURS, "best other", "which", "ours ahead by (nats a row)"]
-        return table([*heads, "averaged ahead by", "models"], rows)
+                rows.append([*row, shown, TITLES[best], *told, max(n for *_, n in leads)])
+        ahead = [f"{name} ahead by (nats a row)" for name in compared]
+        return table(["data", *self.ours, "best other", "which", *ahead, "models"], rows)
 
     def losses(self) -> list[str]:
-        """Say where another learner predicts better than our default, by how much, and what was measured of it."""
+        """Say where another learner predicts better than ours, by how much, and what was measured of it."""
         if not self.others:
             return ["No other learner was run."]
         rows: list[list[Any]] = []
@@ -503,7 +518,7 @@ class Page:
                     continue
                 worse += 1
                 clear += bool(self.clearly_ahead(group))
-                deeper = [self.ahead(best, group, own) for own in OURS if own != "ours"]
+                deeper = [self.ahead(best, group, own) for own in self.ours if own != self.own]
                 shown = [_with_error(d, e) if k else "not tried" for d, e, k in deeper]
                 reason = self.reason(best, group)
                 place = self.place(group)
@@ -513,11 +528,13 @@ class Page:
             "Another learner has the larger mean log-likelihood of rows held out, over the models that both were run"
             f" on, for {', '.join(told)}; *clearly* is by more than two standard errors. The best of"
             f" {len(self.others)} others is picked after the fact, with its pseudo-count, so a part of these is chance"
-            " even then. Differences are means with their standard errors, in nats a row; *place* is that of our"
-            " default among all learners, by these differences. The other learner of a row is the one that is furthest"
-            " ahead of our default by them, which need not be the one with the best median."
+            " even then. Differences are means with their standard errors, in nats a row; *place* is that of"
+            f" *{self.own}* among all learners, by these differences. The other learner of a row is the one that is"
+            " furthest ahead of it by them, which need not be the one with the best median."
         )
-        behind = [f"{own.removeprefix('ours, ')} behind by" for own in OURS]
+        behind = [
+            f"{own.removeprefix('ours, ')} behind by" for own in [self.own, *(o for o in self.ours if o != self.own)]
+        ]
         heads = ["data", "other", "models", *behind, "place", "what was measured"]
         return [first, table(heads, rows)] if rows else [first]
 
@@ -530,11 +547,11 @@ class Page:
             others = [f"{TITLES[o]} by {_with_error(*self.ahead(o, group)[:2])}" for o in self.clearly_ahead(group)]
             return "within two standard errors" + (f"; clearly ahead: {', '.join(others)}" if others else "")
         told = []
-        for own in OURS:
+        for own in self.ours:
             behind, spread, k = self.ahead(best, group, own)
-            if own != "ours" and k and behind <= max(0.0, 2 * (0.0 if math.isnan(spread) else spread)):
+            if own != self.own and k and behind <= max(0.0, 2 * (0.0 if math.isnan(spread) else spread)):
                 told.append(f"{own.removeprefix('ours, ')} is {'ahead' if behind < 0 else 'not clearly behind'}")
-        edges = [self.median(name, group, "edges") for name in ("ours", best)]
+        edges = [self.median(name, group, "edges") for name in (self.own, best)]
         if not told:
             told.append("neither averaging nor contexts of two make up for it")
         if all(isinstance(e, float) and not math.isnan(e) for e in edges):
@@ -552,10 +569,11 @@ class Page:
             self.how_many(),
             "Where a figure rests on fewer than others of its column, as for large networks and data, the number is in"
             " brackets behind it. Empty cells were not tried.",
-            "*Ours* are the defaults of"
-            " `CStreeLearner`; *averaged* is the prediction of the same fit averaged over orders and stagings"
+            "*Ours* grows contexts as deep as the data ask for (`beta='auto'`); *averaged* is the prediction of the"
+            " same fit averaged over orders and stagings"
             f" (`posterior_.log_prob`; all orders, or {N_ORDERS} that chains drew), which is no single model, as the"
-            " others are; with *beta 2* stages have at most two context variables, as in the paper.",
+            " others are; with *beta 2* stages have at most two context variables, as in the paper. Others are compared"
+            f" with *{self.own}*, the first of these that was run on all data.",
             f"The others: {', '.join(versions) or 'none'}. They learn a graph from the"
             " rows; the graph's parameters are relative frequencies with 1 or 0.1 added to each cell, whichever"
             " predicts the rows held out better, which is to their advantage. `cstrees` (candidates from PC or GRaSP,"

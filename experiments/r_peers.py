@@ -136,6 +136,11 @@ def difference(cells: Cells, ours: str, other: str) -> tuple[float, float]:
     return fmean(ahead), stdev(ahead) / math.sqrt(len(ahead)) if len(ahead) > 1 else math.nan
 
 
+def ours_beside(package: str) -> str:
+    """Return which of ours is compared with a package: the averaged prediction with an average, or one tree."""
+    return "ours, averaged" if "averaged" in package else "ours"
+
+
 def told(ahead: float, error: float) -> str:
     """Return a difference with its standard error."""
     return f"{ahead:+.4f}" + ("" if math.isnan(error) else f" ± {error:.4f}")
@@ -158,7 +163,6 @@ def main(argv: list[str] | None = None) -> None:
 def text(found: dict[str, list[dict[str, Any]]]) -> str:
     """Return the page."""
     packages = {**PACKAGES, "pyAgrum": ("agrum_",)}
-    ours_for = {package: "ours, averaged" if "averaged" in package else "ours" for package in packages}
     heads = ["set", "variables", "rows", "splits", "ours", "ours, averaged"]
     levels, leads, costs = [], [], []
     score = {package: [0, 0, 0, 0, 0] for package in packages}  # sets, ahead, clearly, behind, clearly
@@ -176,7 +180,7 @@ def text(found: dict[str, list[dict[str, Any]]]) -> str:
                 cost.append("")
                 continue
             level.append(f"{fmean(cell[best][0] for cell in cells):.4f} ({best})")
-            ahead, error = difference(cells, ours_for[package], best)
+            ahead, error = difference(cells, ours_beside(package), best)
             lead.append(told(ahead, error))
             cost.append(number(fmean(cell[best][1] for cell in cells), 2))
             clear = not math.isnan(error) and abs(ahead) > 2 * error

@@ -71,7 +71,7 @@ def test_a_benchmark_can_be_loaded_and_run_without_arguments(name):
 def test_what_needs_data_or_peers_is_left_out_without_them(peers):
     without = program.chosen(peers=peers, data=False)
     assert set(without) == {*program.ALWAYS, *(["peers"] if peers else [])}
-    more = {*program.WITH_DATA, *(["bounds", "queries"] if peers else [])}
+    more = {*program.WITH_DATA, *(["queries"] if peers else [])}
     assert set(program.chosen(peers=peers, data=True)) - set(without) == more
 
 
@@ -169,7 +169,7 @@ def test_a_page_is_written_whole_with_where_it_was_measured(results, monkeypatch
     search.main([])
     page = (results / "search.md").read_text(encoding="utf-8")
     assert page.startswith("# Choice of the search settings\n\n<!-- written by `python -m benchmarks.search` -->")
-    assert page.rstrip().splitlines()[-1].startswith(report.provenance().partition(";")[0])
+    assert page.rstrip().splitlines()[-1].startswith(f"{report.PAPER_BOUND} {report.provenance().partition(';')[0]}")
     assert capsys.readouterr().out.strip() == page.strip()
 
 

@@ -24,6 +24,7 @@ from experiments import (
     r_peers,
     sachs,
     staged_trees,
+    summary,
 )
 from experiments.environments import pinned, python_of
 
@@ -107,7 +108,7 @@ def test_other_learners(tmp_path, monkeypatch, capsys, others):
     assert ("No other learner was run" in text) == (not others)
     for other in others:
         assert learners.TITLES[other] in text and pinned(learners.HOMES[other]) in text
-    assert "| data | ours | ours, averaged | ours, beta 2 | best other | which |" in capsys.readouterr().out
+    assert "| data | ours | best other | which | ours ahead by (nats a row) | models |" in capsys.readouterr().out
 
 
 @real
@@ -337,6 +338,11 @@ def test_a_density_set_is_learned_from_its_train_split():
     assert -7.5 < found["tree"][0] < -5.5
 
 
+# ---------------------------------------------------------------- all in short
+def test_the_summary_counts_leads_and_those_that_are_clear():
+    assert summary._counted([(0.1, True), (0.2, False), (-0.1, True), (0.0, False)]) == [4, 2, 1, 2, 1]
+
+
 # ---------------------------------------------------------------- the splits of R's learners
 @real
 @pytest.mark.parametrize("name", [*r_peers.SETS, *r_peers.ALARM])
@@ -515,9 +521,9 @@ def test_differences_are_over_the_same_models_with_their_errors():
     assert error == pytest.approx(0.1 / np.sqrt(3))
     del there.found[learners._name({"kind": "real", "name": "set", "seed": 2, "learner": "agrum_bic"})]
     assert there.ahead("agrum_bic", {"kind": "real"})[0] == pytest.approx(0.15)
-    assert "| set | -2.000 |  |  | -1.850 | pyAgrum greedy, BIC | -0.1500 ± 0.0500 |  | 2 |" in there.short()
+    assert "| set | -2.000 | -1.850 | pyAgrum greedy, BIC | -0.1500 ± 0.0500 | 2 |" in there.short()
     averaged = learned([0.1, 0.2, 0.3], **{"ours, averaged": 0.5}).short()
-    assert "| -2.000 | -1.500 |  | -1.800 | pyAgrum greedy, BIC | -0.2000 ± 0.0577 | 0.3000 ± 0.0577 | 3 |" in averaged
+    assert "| -2.000 | -1.500 | -1.800 | pyAgrum greedy, BIC | -0.2000 ± 0.0577 | 0.3000 ± 0.0577 | 3 |" in averaged
 
 
 def test_a_loss_is_told_with_what_was_measured_of_it():

@@ -170,7 +170,7 @@ def test_tables_have_the_users_names_and_states():
     both = tree.query(["n", "<b>&"])
     assert both.index.names == ["n", "<b>&"]
     assert isclose(both[2.5, False], naive.query(tree, ["n", "<b>&"], {})[2.5, False])
-    assert isclose(tree.query("n")[1], tree.query(["n"]).iloc[0])
+    assert isclose(tree.query("n").loc[1], tree.query(["n"]).iloc[0])
     assert tree.query("<b>&").index.tolist() == [True, False]
     # A text that is written like a state counts as that state, as it does in data.
     pd.testing.assert_series_equal(tree.query("🙂", {"n": "2.5"}), tree.query("🙂", {"n": 2.5}))

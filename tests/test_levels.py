@@ -125,7 +125,7 @@ def test_draws_have_the_right_frequencies(cards, beta, once, prior):
     values = enumerated(cards, beta, scores, prior)
     total = naive.log_sum(v for v, _ in values)
     expected = {naive.as_key(s): exp(v - total) for v, s in values}
-    n, rng = 5000, np.random.default_rng(5)
+    n, rng = 1000, np.random.default_rng(5)
     weights = level_weights(cards, beta, scores, prior, once)
     drawn = Counter(naive.as_key([dict(c) for c in weights.draw(rng)]) for _ in range(n))
     assert set(drawn) <= set(expected)

@@ -46,6 +46,9 @@ class PlainCounts:
                         counts[r, row[target], self.starts[k] + x - 1] += self.weights[n]
         return own, counts
 
+    def own(self, contexts):
+        return self.of(contexts)[0]
+
 
 @dataclass
 class Node:

@@ -251,3 +251,53 @@ def test_tables_in_batches(tmp_path, in_batches):
     tree = chickenpox_model()
     assert np.array_equal(tree.log_prob(str(tmp_path / "*.parquet")), tree.log_prob(data))
     assert tree.predict([tmp_path / "d.parquet"], "carrier").tolist() == tree.predict(data, "carrier").tolist()
+
+
+# ---------------------------------------------------------------- fits of large tables
+def test_a_fit_of_many_files_packs_them(run, tmp_path, monkeypatch):
+    frame = cslearn.random_cstree([2, 3, 2, 2], random_state=0).sample(900, random_state=0)
+    frame.to_csv(tmp_path / "all.csv", index=False)
+    for i in range(3):
+        frame[300 * i : 300 * (i + 1)].to_parquet(tmp_path / f"{i}.parquet")
+    pack_table = cslearn.data.pack
+    packed = []
+
+    def watched(source, path=None, **options):
+        packed.append(path)
+        return pack_table(source, path, **options)
+
+    monkeypatch.setattr("cslearn.data.pack", watched)
+    assert run("fit", tmp_path / "all.csv", "-o", tmp_path / "one.json", "--beta", "auto")[0] == 0
+    assert packed == []
+    code, _, err = run("fit", tmp_path / "*.parquet", "-o", tmp_path / "many.json", "--beta", "auto")
+    assert code == 0, err
+    assert packed == [None] and "temporary file" not in err
+    one, many = (cslearn.CStree.load(tmp_path / f"{name}.json") for name in ("one", "many"))
+    assert one == many
+    # A table that would take much of the memory goes through a file, which is gone afterwards.
+    monkeypatch.setattr("cslearn.cli.large.memory_of_the_machine", lambda: 1000)
+    for name in ("*.parquet", "all.csv"):
+        packed.clear()
+        code, _, err = run("fit", tmp_path / name, "-o", tmp_path / "large.json", "--beta", "auto")
+        assert code == 0, err
+        assert cslearn.CStree.load(tmp_path / "large.json") == one
+        assert "more than 25% of the memory of this machine" in err and "900 rows packed into 0.0 MB" in err
+        (path,) = packed
+        assert not path.parent.exists()
+
+
+def test_a_fit_that_is_interrupted_leaves_no_packed_file(run, tmp_path, monkeypatch):
+    frame = cslearn.random_cstree([2, 3, 2, 2], random_state=0).sample(900, random_state=0)
+    frame.to_csv(tmp_path / "all.csv", index=False)
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
+    monkeypatch.setattr("cslearn.cli.large.memory_of_the_machine", lambda: 1000)
+
+    def interrupted(*_args, **_options):
+        assert len(list((tmp_path / "temporary").glob("*/table.cspack"))) == 1
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("cslearn.estimators.learner.CStreeLearner.fit", interrupted)
+    assert run("fit", tmp_path / "all.csv", "-o", tmp_path / "model.json")[0] != 0
+    assert list((tmp_path / "temporary").iterdir()) == []
+    assert not (tmp_path / "model.json").exists()

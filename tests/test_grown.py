@@ -61,6 +61,7 @@ def test_counts_on_bits_equal_plain_loops(seed, weights, set_from_outside):
     np.testing.assert_array_equal(fast.starts, slow.starts)
     (own, counts), (own_there, counts_there) = fast.of(contexts), slow.of(contexts)
     np.testing.assert_allclose(own, own_there, atol=1e-12)
+    np.testing.assert_allclose(fast.own(contexts), own_there, atol=1e-12)
     defined = (own_there > 0).sum(axis=1) > 1
     assert defined.any() and own_there.sum() > 0
     states = np.arange(own.shape[1]) < fast.cards[contexts.targets][:, None]

@@ -37,6 +37,7 @@ _MODULES = {
     "candidates",
     "counts",
     "cstree",
+    "dask",
     "data",
     "datasets",
     "ensemble",

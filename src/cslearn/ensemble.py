@@ -36,6 +36,8 @@ FORMAT = "cslearn.ensemble"
 VERSION = 1
 # Orders that are drawn for each that is wanted, until there are enough different ones.
 TRIES = 10
+# Rows that weights are found for; of more, so many that are spread evenly over all.
+MOST_ROWS = 200_000
 # Steps of the search for weights: each makes the likelihood larger, the first ones most.
 FEWEST_STEPS, MOST_STEPS = 50, 1000
 # It ends when a step gains less than this for each row.
@@ -266,7 +268,7 @@ def far_orders(
 def grown_ensemble(scores: GrownScores, orders: Sequence[NDArray[np.int64]]) -> CStreeEnsemble:
     """Return the mixture of the trees that are grown for some orders, with the weights that suit the data."""
     contexts = scores.contexts.narrow()
-    table = scores.table if scores.interventions is not None else scores.table.collapse()
+    table, mask = _rows(scores)
     trees, logs = [], []
     for order in orders:
         position = np.argsort(order)
@@ -278,11 +280,20 @@ def grown_ensemble(scores: GrownScores, orders: Sequence[NDArray[np.int64]]) -> 
             level = GrownLevel(contexts, i, own[position[own] < t])
             variable = table.variables[i]
             stages[variable], parameters[variable] = _staging(level, table, order[:t])
-            of_order += _leave_one_out(level, table.codes, i, scores.interventions)
+            of_order += _leave_one_out(level, table.codes, i, mask)
         names = [table.variables[i] for i in order]
         trees.append(CStree(names, stages, parameters, states=table.state_map))
         logs.append(of_order)
     return CStreeEnsemble(trees, mixture_weights(np.array(logs), table.weights))
+
+
+def _rows(scores: GrownScores) -> tuple[Table, NDArray[np.bool_] | None]:
+    """Return the rows that weights are found for, equal ones merged, and what was set in them from outside."""
+    frame, mask = scores.table, scores.interventions
+    at = np.arange(frame.n) if frame.n <= MOST_ROWS else np.linspace(0, frame.n - 1, MOST_ROWS).astype(np.int64)
+    weights = None if frame.weights is None else frame.weights[at]
+    table = Table(scores.counts.rows(at), frame.variables, frame.states, weights)
+    return (table.collapse(), None) if mask is None else (table, mask[at])
 
 
 def _staging(level: GrownLevel, table: Table, before: NDArray[np.int64]) -> tuple[Staging, Floats]:

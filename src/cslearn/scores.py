@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from cslearn._numerics import n_threads
-from cslearn.counts import rows_that_agree, stage_counts
-from cslearn.data import Table, as_table
+from cslearn.counts import Contexts, Counts, counts_of, rows_that_agree, stage_counts
+from cslearn.data import Table, TableLike, as_table
 from cslearn.errors import InputError
 from cslearn.priors import Prior, get_prior
 from cslearn.stagings import Context, Staging
@@ -131,7 +131,7 @@ class Scores:
         n_jobs: int | None = None,
         interventions: NDArray[np.bool_] | None = None,
     ) -> None:
-        self.table: Table = as_table(data)
+        self.table: TableLike = self._read(data)
         self.interventions = None if interventions is None else check_mask(interventions, self.table)
         self.betas = self._checked_bounds(beta)
         self.ess = check_ess(ess)
@@ -150,6 +150,20 @@ class Scores:
             len(own) if chosen_from is None else max(len(own), chosen_from.get(name, 0))
             for name, own in zip(self.table.variables, self.candidates, strict=True)
         )
+
+    def _read(self, data: Any) -> TableLike:
+        """Return the data; the tables of scores are filled from rows in memory."""
+        return as_table(data)
+
+    @property
+    def rows(self) -> Table:
+        """The rows in memory, for what counts them in ways of its own."""
+        return as_table(self.table)
+
+    @cached_property
+    def counts(self) -> Counts:
+        """The counts of the rows."""
+        return counts_of(self.table, self.interventions, self.n_jobs)
 
     # Whether stagings are those of grown trees, as in `cslearn.grown.GrownScores`, and the power of the outcomes of the
     # context variables by which the prior count of a stage shrinks.
@@ -181,7 +195,9 @@ class Scores:
 
     def __getstate__(self) -> dict[str, Any]:
         # A copy elsewhere fills the tables beyond two context variables when it needs them, and locks for itself.
-        return self.__dict__ | {"_filling": None, "_flat": {}, "_distinct": {}}
+        state = self.__dict__ | {"_filling": None, "_flat": {}, "_distinct": {}}
+        state.pop("counts", None)
+        return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state, _filling=Lock())
@@ -239,28 +255,43 @@ class Scores:
 
     def n_rows(self, context: Mapping[str, Any]) -> float:
         """Return the number (or total weight) of the rows that agree with `context`."""
-        agree = rows_that_agree(self.table.codes, [self._coded(v, state) for v, state in context.items()])
-        return float(agree.sum() if self.table.weights is None else self.table.weights[agree].sum())
+        pairs = [self._coded(v, state) for v, state in context.items()]
+        if self.interventions is None:
+            return float(self.cells(0, [pairs]).sum())
+        rows = self.rows
+        agree = rows_that_agree(rows.codes, pairs)
+        return float(agree.sum() if rows.weights is None else rows.weights[agree].sum())
 
     def _stage_scores(self, target: str, contexts: Iterable[Context]) -> list[float]:
-        i, cards = self._column(target), self.table.cards
-        scores = []
-        for context in contexts:
-            pairs = [self._coded(variable, state) for variable, state in context.items()]
-            # The rows outside the context are counted in a first stage, which is dropped.
-            counts = stage_counts(self.counted(i), i, [(), pairs])[1]
-            scores.append(log_marginal_likelihood(counts, self.a_stage(prod(cards[v] for v, _ in pairs))))
-        return scores
+        counts, sizes = self.stage_counts(target, list(contexts))
+        return [log_marginal_likelihood(own, self.a_stage(size)) for own, size in zip(counts, sizes, strict=True)]
 
     def stage_counts(self, target: str, stages: Sequence[Context]) -> tuple[Floats, Floats]:
-        """Return how often each state of `target` stands in each stage of a staging, and the sizes of the contexts.
+        """Return how often each state of `target` stands in each of some contexts, and the sizes of the contexts.
 
         The size of a context is the number of outcomes of its variables, by which `ess` is divided.
         """
         i, cards = self._column(target), self.table.cards
         pairs = [[self._coded(variable, state) for variable, state in context.items()] for context in stages]
         sizes = np.array([prod(cards[v] for v, _ in context) for context in pairs], dtype=float)
-        return stage_counts(self.counted(i), i, pairs), sizes
+        return self.cells(i, pairs), sizes
+
+    def cells(self, target: int, contexts: Sequence[Sequence[tuple[int, int]]]) -> Floats:
+        """Return how often each state of a target stands in each of some contexts, by columns and codes.
+
+        Rows in which the target was set from outside are not counted.
+
+        Parameters
+        ----------
+        target : int
+            Its column.
+        contexts : sequence of sequences of (column, code) pairs
+
+        Returns
+        -------
+        ndarray, shape (contexts, cardinality of the target)
+        """
+        return self.counts.own(Contexts.of_target(target, contexts))[:, : self.table.cards[target]]
 
     def _coded(self, variable: str, state: Any) -> tuple[int, int]:
         column = self._column(variable)
@@ -277,13 +308,14 @@ class Scores:
     @cached_property
     def _tables_by_target(self) -> list[Table]:
         """The rows that count for each target; targets with the same rows share one table."""
+        rows = self.rows
         if self.interventions is None:
-            return [self.table] * self.table.p
+            return [rows] * rows.p
         found: dict[bytes, Table] = {}
         for column in self.interventions.T:
             key = column.tobytes()
             if key not in found:
-                found[key] = self.table.take(np.flatnonzero(~column)) if column.any() else self.table
+                found[key] = rows.take(np.flatnonzero(~column)) if column.any() else rows
         return [found[column.tobytes()] for column in self.interventions.T]
 
     @property
@@ -511,7 +543,7 @@ def check_ess(ess: Any) -> float:
     return float(ess)
 
 
-def check_mask(mask: Any, table: Table) -> NDArray[np.bool_]:
+def check_mask(mask: Any, table: TableLike) -> NDArray[np.bool_]:
     """Return which variables were set in which rows, shape (n, p); an error says what is wrong with the mask."""
     array = np.asarray(mask)
     if array.shape != (table.n, table.p) or array.dtype != bool:

@@ -9,7 +9,16 @@ import numpy as np
 from cslearn._kernels import inner, outer
 from cslearn._kernels.contexts import popcount
 
-__all__ = ["count_contexts", "one_hot", "pack_columns", "weigh_contexts"]
+__all__ = [
+    "choose_rows",
+    "common",
+    "count_contexts",
+    "count_own",
+    "one_hot",
+    "pack_columns",
+    "weigh_contexts",
+    "weigh_own",
+]
 
 # Counting the common bits of two words takes as long as adding about so many bytes to counters.
 BYTES_OF_A_WORD = 2
@@ -40,7 +49,7 @@ def pack_columns(codes, starts):
 
 
 @inner
-def _choose_rows(words, starts, valid, first, last, variables, states, chosen):
+def choose_rows(words, starts, valid, first, last, variables, states, chosen):
     """Set the bits of the rows that agree with a context."""
     for w in range(len(chosen)):
         chosen[w] = valid[w]
@@ -58,7 +67,8 @@ def _choose_rows(words, starts, valid, first, last, variables, states, chosen):
 
 
 @inner
-def _common(one, other):
+def common(one, other):
+    """Return the number of bits that two rows of words share."""
     n = np.int64(0)
     for w in range(len(one)):
         n += np.int64(popcount(one[w] & other[w]))
@@ -78,11 +88,11 @@ def count_contexts(words, rows, codes, starts, valid, targets, pointers, variabl
     for r in range(len(targets)):
         i = targets[r]
         d = starts[i + 1] - starts[i] + 1
-        _choose_rows(words, starts, valid[i], pointers[r], pointers[r + 1], variables, states, chosen)
-        total = _common(chosen, chosen)
+        choose_rows(words, starts, valid[i], pointers[r], pointers[r + 1], variables, states, chosen)
+        total = common(chosen, chosen)
         rest, seen = total, 0
         for y in range(1, d):
-            number = _common(chosen, words[starts[i] + y - 1])
+            number = common(chosen, words[starts[i] + y - 1])
             own[r, y] = number
             rest -= number
             seen += number > 0
@@ -104,15 +114,15 @@ def count_contexts(words, rows, codes, starts, valid, targets, pointers, variabl
                         sum_of[c] += line[c]
             continue
         for c in range(width):
-            counts[r, 0, c] = _common(chosen, words[c])
+            counts[r, 0, c] = common(chosen, words[c])
         for y in range(1, d):
             column = words[starts[i] + y - 1]
             for w in range(n_words):
                 part[w] = chosen[w] & column[w]
             for c in range(width):
-                common = _common(part, words[c])
-                counts[r, y, c] = common
-                counts[r, 0, c] -= common
+                number = common(part, words[c])
+                counts[r, y, c] = number
+                counts[r, 0, c] -= number
 
 
 @outer
@@ -122,7 +132,7 @@ def weigh_contexts(words, rows, codes, starts, valid, weights, targets, pointers
     chosen = np.empty(n_words, np.uint64)
     for r in range(len(targets)):
         i = targets[r]
-        _choose_rows(words, starts, valid[i], pointers[r], pointers[r + 1], variables, states, chosen)
+        choose_rows(words, starts, valid[i], pointers[r], pointers[r + 1], variables, states, chosen)
         for w in range(n_words):
             word = chosen[w]
             while word:
@@ -132,3 +142,31 @@ def weigh_contexts(words, rows, codes, starts, valid, weights, targets, pointers
                 own[r, y] += weight
                 for c in range(width):
                     counts[r, y, c] += weight * line[c]
+
+
+@outer
+def count_own(words, starts, valid, targets, pointers, variables, states, own):
+    """Fill ``own[r, y]`` alone, in O(words) for each variable of a context."""
+    chosen = np.empty(words.shape[1], np.uint64)
+    for r in range(len(targets)):
+        i = targets[r]
+        choose_rows(words, starts, valid[i], pointers[r], pointers[r + 1], variables, states, chosen)
+        own[r, 0] = common(chosen, chosen)
+        for y in range(1, starts[i + 1] - starts[i] + 1):
+            own[r, y] = common(chosen, words[starts[i] + y - 1])
+            own[r, 0] -= own[r, y]
+
+
+@outer
+def weigh_own(words, codes, starts, valid, weights, targets, pointers, variables, states, own):
+    """Add to ``own[r, y]`` alone for rows with weights."""
+    chosen = np.empty(words.shape[1], np.uint64)
+    for r in range(len(targets)):
+        i = targets[r]
+        choose_rows(words, starts, valid[i], pointers[r], pointers[r + 1], variables, states, chosen)
+        for w in range(len(chosen)):
+            word = chosen[w]
+            while word:
+                row = (w << 6) + _lowest_bit(word)
+                word &= word - np.uint64(1)
+                own[r, codes[row, i]] += weights[row]

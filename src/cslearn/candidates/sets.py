@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from cslearn._numerics import RandomState
 from cslearn.candidates.knowledge import Knowledge
 from cslearn.candidates.screen import Screen, Search, Sets, screen
-from cslearn.data import Table
+from cslearn.data import TableLike, as_table
 from cslearn.data._labels import listing
 from cslearn.errors import InputError
 from cslearn.scores import Scores, check_ess
@@ -88,7 +88,7 @@ class CandidateSets:
 
 
 def candidate_sets(
-    table: Table,
+    table: TableLike,
     candidates: str | nx.Graph | Mapping[str, Iterable[str]] | ArrayLike = "all",
     *,
     knowledge: Knowledge | Mapping[str, Any] | None = None,
@@ -109,7 +109,7 @@ def candidate_sets(
 
     Parameters
     ----------
-    table : Table
+    table : Table or PackedTable
     candidates : str, networkx graph, mapping or matrix, default "all"
         ``"all"``: all other variables.
         ``"screen"``: few at first, grown from what `search` meets; see :mod:`cslearn.candidates.screen`.
@@ -184,7 +184,7 @@ def candidate_sets(
             raise InputError('candidates="screen" needs search=, which CStreeLearner provides.')
         method = "screen"
         most = _most_candidates(table, max_memory)
-        found = screen(table, search, knowledge=known, ess=ess, most=most, interventions=interventions)
+        found = screen(as_table(table), search, knowledge=known, ess=ess, most=most, interventions=interventions)
         given: Mapping[str, Iterable[str]] = found.sets
         notes = _notes(found, most)
     elif interventions is not None and isinstance(candidates, str) and candidates in ("pc", "grasp"):
@@ -214,13 +214,13 @@ def memory_of_tables(p: int, m: int, d: int, beta: int = 2, n_chains: int = 4) -
     return pairs + p * m * (8.0 * d + 24.0) + 8.0 * p * p + n_chains * (p + 1.0) * m * (16.0 * d + 32.0)
 
 
-def _affordable(table: Table, max_memory: float) -> bool:
+def _affordable(table: TableLike, max_memory: float) -> bool:
     """Tell whether memory and time allow all variables as candidates."""
     m, d = table.p - 1, max(table.cards)
     return memory_of_tables(table.p, m, d) <= max_memory and table.p * m * m * d <= MOST_PAIRS
 
 
-def _most_candidates(table: Table, max_memory: float) -> int:
+def _most_candidates(table: TableLike, max_memory: float) -> int:
     """Return how many candidates of a variable there is room for; at least one."""
     d, most = max(table.cards), max(table.p - 1, 1)
     while most > 1 and memory_of_tables(table.p, most, d) > max_memory:
@@ -243,7 +243,7 @@ def _notes(found: Screen, most: int) -> tuple[str, ...]:
 
 
 def _given(
-    table: Table, candidates: Any, level: float, skeleton: bool, random_state: RandomState
+    table: TableLike, candidates: Any, level: float, skeleton: bool, random_state: RandomState
 ) -> tuple[str, dict[str, set[str]]]:
     """Return the kind of `candidates`, and the candidate sets that it describes."""
     names = table.variables
@@ -260,7 +260,7 @@ def _given(
         if isinstance(level, bool) or not isinstance(level, int | float) or not 0 < level < 1:
             raise InputError(f"level is a significance level between 0 and 1, such as 0.05, not {level!r}.")
         method: Literal["pc", "grasp"] = "pc" if candidates == "pc" else "grasp"
-        found = estimate_candidates(table, method, level=level, skeleton=skeleton, random_state=random_state)
+        found = estimate_candidates(as_table(table), method, level=level, skeleton=skeleton, random_state=random_state)
         return method, {name: set(parents) for name, parents in found.items()}
     if isinstance(candidates, Mapping):
         return "mapping", _from_mapping(candidates, names)
@@ -339,7 +339,7 @@ def _check_alpha(alpha: Any) -> int | None:
     return int(alpha)
 
 
-def _usable(table: Table, sets: Mapping[str, Iterable[str]]) -> Sets:
+def _usable(table: TableLike, sets: Mapping[str, Iterable[str]]) -> Sets:
     """Put the sets in the order of the table, without constant variables and the variable itself.
 
     A constant variable has no candidates either: all its stagings have likelihood 1, so that the prior alone would say
@@ -354,7 +354,7 @@ def _usable(table: Table, sets: Mapping[str, Iterable[str]]) -> Sets:
 
 
 def _bounded(
-    table: Table, sets: Sets, known: Knowledge, alpha: int, scores: Scores | None, ess: float
+    table: TableLike, sets: Sets, known: Knowledge, alpha: int, scores: Scores | None, ess: float
 ) -> tuple[Sets, Sets]:
     """Return the sets with at most `alpha` candidates each, and what that takes away."""
     kept, dropped = dict(sets), {}
@@ -384,7 +384,7 @@ def _bounded(
     return kept, dropped
 
 
-def _gains(scores: Scores, table: Table, child: str) -> dict[str, float]:
+def _gains(scores: Scores, table: TableLike, child: str) -> dict[str, float]:
     """Return how much each candidate, as the only context variable, improves the log marginal likelihood."""
     if scores.table.variables != table.variables or scores.table.states != table.states:
         raise InputError("The scores belong to other data than the table: make them from this table.")

@@ -9,6 +9,7 @@ import warnings
 from contextlib import nullcontext
 from csv import reader
 from enum import StrEnum
+from functools import partial
 from inspect import unwrap
 from pathlib import Path
 from typing import Annotated, Any, get_args, get_type_hints
@@ -204,6 +205,29 @@ def _table(
     return table
 
 
+def _packing(
+    missing: Missing,
+    weights: str | None,
+    leave_out: list[str] | None,
+    na_values: list[str] | None,
+    max_states: int,
+    sep: str | None,
+) -> dict[str, Any] | None:
+    """Return the same options for packing a table; None where rows with gaps have to be looked at."""
+    from cslearn.data import DEFAULT_NA_VALUES
+
+    if missing is Missing.em:
+        return None
+    return {
+        "missing": missing.value,
+        "sample_weight": weights,
+        "leave_out": leave_out or (),
+        "na_values": na_values or DEFAULT_NA_VALUES,
+        "max_states": max_states,
+        "sep": sep,
+    }
+
+
 def _interventions(
     data: Path,
     column: str,
@@ -374,6 +398,7 @@ def fit(
     json_output: Json = False,
 ) -> None:
     """Learn a CStree from a table and write it to a file."""
+    from cslearn.cli.large import fit_table
     from cslearn.cli.progress import fit_progress
     from cslearn.cli.tables import with_file
     from cslearn.cli.text import fit_document, print_fit
@@ -384,36 +409,38 @@ def fit(
     if interventions is not None:
         mask = _interventions(data, interventions, missing, weights, leave_out, na_values, sep, table_format)
         leave_out = [*(leave_out or ()), interventions]
-    table = _table(data, missing, weights, leave_out, na_values, max_states, sep, table_format)
-    _note_rare_states(table)
     if output is None:
         output = Path("model.json")
         if os.path.exists(output):
             raise InputError("there is a model.json here already: name the file to write with -o")
     check_outputs({"-o": output, "--checkpoint": checkpoint, "--posterior": posterior}, [data, knowledge])
-    with fit_progress() as callback:
-        learner = CStreeLearner(
-            beta=_number(beta),
-            candidates=_selection(candidates, alpha, level, graph),
-            max_memory=_bytes(max_memory),
-            prior=prior.value,
-            ess=_number(ess, float),
-            estimate=estimate.value,
-            parameters=parameters.value,
-            search=_search(search, n_iter, checkpoint, max_iter=max_iter, n_chains=n_chains),
-            knowledge=_knowledge(knowledge, weights, leave_out),
-            missing=missing.value,
-            random_state=seed,
-            n_jobs=jobs,
-            callback=callback,
-        ).fit(table, interventions=mask)
-    with_file(learner.cstree_, data).save(output)
-    if posterior is not None:
-        learner.posterior_.save(posterior)
-    if json_output:
-        print(json.dumps({"model": str(output), **fit_document(learner)}))
-    else:
-        print_fit(learner, table, output, verbose)
+    packing = _packing(missing, weights, leave_out, na_values, max_states, sep)
+    read = partial(_table, data, missing, weights, leave_out, na_values, max_states, sep, table_format)
+    with fit_table(data, read, packing if mask is None and table_format is None else None) as table:
+        _note_rare_states(table)
+        with fit_progress() as callback:
+            learner = CStreeLearner(
+                beta=_number(beta),
+                candidates=_selection(candidates, alpha, level, graph),
+                max_memory=_bytes(max_memory),
+                prior=prior.value,
+                ess=_number(ess, float),
+                estimate=estimate.value,
+                parameters=parameters.value,
+                search=_search(search, n_iter, checkpoint, max_iter=max_iter, n_chains=n_chains),
+                knowledge=_knowledge(knowledge, weights, leave_out),
+                missing=missing.value,
+                random_state=seed,
+                n_jobs=jobs,
+                callback=callback,
+            ).fit(table, interventions=mask)
+        with_file(learner.cstree_, data).save(output)
+        if posterior is not None:
+            learner.posterior_.save(posterior)
+        if json_output:
+            print(json.dumps({"model": str(output), **fit_document(learner)}))
+        else:
+            print_fit(learner, table, output, verbose)
 
 
 @app.command()

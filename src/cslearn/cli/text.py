@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from cslearn import CStree
-    from cslearn.data import Table
+    from cslearn.data import TableLike
     from cslearn.estimators import CStreeLearner
     from cslearn.estimators.cost import Cost
     from cslearn.graphs import RelationTable
@@ -209,7 +209,7 @@ def _print_learned(console: Console, learner: CStreeLearner, verbose: bool = Fal
     _say(console, f"Seconds: {phases} ({learner.n_iter_:,} moves, {moves:,.0f} a second)")
 
 
-def print_fit(learner: CStreeLearner, table: Table, output: Path, verbose: bool = False) -> None:
+def print_fit(learner: CStreeLearner, table: TableLike, output: Path, verbose: bool = False) -> None:
     """Print what a fit found; `verbose` adds the prior, the equivalent sample size and the scores."""
     console = _console()
     _say(console, f"Learned from {_plural(table.n, 'row')}:")

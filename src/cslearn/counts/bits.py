@@ -43,9 +43,8 @@ class BitCounts:
     """
 
     def __init__(self, table: Table, interventions: NDArray[np.bool_] | None = None) -> None:
-        if table.weights is not None and interventions is None:
-            table = table.collapse()
-        self._table, self._interventions = table, interventions
+        self._given, self._interventions = table, interventions
+        self._table = table.collapse() if table.weights is not None and interventions is None else table
         self.cards = np.array(table.cards, dtype=np.int64)
         self.starts = np.concatenate([[0], np.cumsum(self.cards - 1)]).astype(np.int64)
 
@@ -68,9 +67,9 @@ class BitCounts:
         return np.ascontiguousarray(self._table.codes, dtype=kind)
 
     @cached_property
-    def _packed(self) -> tuple[NDArray[np.uint64], NDArray[np.uint8], NDArray[np.uint64]]:
-        """The columns in bits, the rows in bytes, and the bits of the rows that count for each target."""
-        from cslearn._kernels.context_counts import one_hot, pack_columns
+    def _words(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+        """The columns in bits, and the bits of the rows that count for each target."""
+        from cslearn._kernels.context_counts import pack_columns
 
         words = pack_columns(self._codes, self.starts)
         n = len(self._codes)
@@ -80,20 +79,44 @@ class BitCounts:
         if self._interventions is not None:
             set_there = pack_columns(self._interventions.astype(np.uint8), np.arange(len(self.cards) + 1))
             valid &= ~set_there
-        return words, one_hot(self._codes, self.starts), valid
+        return words, valid
+
+    @cached_property
+    def _rows(self) -> NDArray[np.uint8]:
+        """The rows in bytes."""
+        from cslearn._kernels.context_counts import one_hot
+
+        return one_hot(self._codes, self.starts)
 
     def of(self, contexts: Contexts) -> tuple[NDArray[np.float64], NDArray[np.number]]:
         """Count the rows that agree with each context; see :meth:`Counts.of`."""
         from cslearn._kernels.context_counts import count_contexts, weigh_contexts
 
-        words, rows, valid = self._packed
+        words, valid = self._words
         size, most = len(contexts.targets), int(self.cards.max())
         own = np.zeros((size, most))
         weights = self._table.weights
         if weights is None:
             counts = np.empty((size, most, len(words)), dtype=np.int32)
-            count_contexts(words, rows, self._codes, self.starts, valid, *contexts, own, counts)
+            count_contexts(words, self._rows, self._codes, self.starts, valid, *contexts, own, counts)
             return own, counts
         weighed = np.zeros((size, most, len(words)))
-        weigh_contexts(words, rows, self._codes, self.starts, valid, weights, *contexts, own, weighed)
+        weigh_contexts(words, self._rows, self._codes, self.starts, valid, weights, *contexts, own, weighed)
         return own, weighed
+
+    def own(self, contexts: Contexts) -> NDArray[np.float64]:
+        """Count the states of the target of each context; see :meth:`Counts.own`."""
+        from cslearn._kernels.context_counts import count_own, weigh_own
+
+        words, valid = self._words
+        own = np.zeros((len(contexts.targets), int(self.cards.max())))
+        weights = self._table.weights
+        if weights is None:
+            count_own(words, self.starts, valid, *contexts, own)
+        else:
+            weigh_own(words, self._codes, self.starts, valid, weights, *contexts, own)
+        return own
+
+    def rows(self, at: NDArray[np.int64]) -> NDArray[np.integer]:
+        """Return the codes of some rows; see :meth:`Counts.rows`."""
+        return self._given.codes[at]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -27,6 +28,28 @@ class Contexts(NamedTuple):
     pointers: NDArray[np.int64]
     variables: NDArray[np.int64]
     states: NDArray[np.int64]
+
+    @classmethod
+    def of_target(cls, target: int, contexts: Sequence[Sequence[tuple[int, int]]]) -> Contexts:
+        """Return contexts of one target, given as pairs of column and code.
+
+        Examples
+        --------
+        >>> from cslearn.counts import Contexts
+        >>> Contexts.of_target(2, [[], [(0, 1), (1, 0)]]).pointers
+        array([0, 0, 2])
+        """
+        pairs = np.array([pair for pairs in contexts for pair in pairs], dtype=np.int64).reshape(-1, 2)
+        pointers = np.cumsum([0, *map(len, contexts)], dtype=np.int64)
+        columns, codes = np.ascontiguousarray(pairs.T)
+        return cls(np.full(len(contexts), target, dtype=np.int64), pointers, columns, codes)
+
+    def take(self, at: Sequence[int]) -> Contexts:
+        """Return some of the contexts, by their numbers."""
+        sizes = np.diff(self.pointers)[at]
+        pointers = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        places = np.repeat(self.pointers[:-1][at] - pointers[:-1], sizes) + np.arange(pointers[-1])
+        return Contexts(self.targets[at], pointers, self.variables[places], self.states[places])
 
 
 class Counts(Protocol):
@@ -66,4 +89,15 @@ class Counts(Protocol):
         counts : ndarray, shape (r, d, starts[-1])
             How often each state of the target stands there together with each state, but the first, of each variable.
             Undefined for a context in which the target has fewer than two states, and beyond the target's states.
+        """
+
+    def own(self, contexts: Contexts) -> NDArray[np.float64]:
+        """Return the first part of :meth:`of` alone, which is counted faster; shape (r, d)."""
+
+    def rows(self, at: NDArray[np.int64]) -> NDArray[np.integer]:
+        """Return the codes of some rows of the table, given by their numbers, for what looks at single rows.
+
+        Returns
+        -------
+        ndarray, shape (len(at), p)
         """

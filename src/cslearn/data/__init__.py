@@ -12,7 +12,7 @@ from cslearn.data.incomplete import incomplete_codes
 from cslearn.data.packed import PackedTable
 from cslearn.data.packing import pack
 from cslearn.data.reading import DEFAULT_NA_VALUES, as_table
-from cslearn.data.table import Table, rare_states
+from cslearn.data.table import Table, TableLike, rare_states
 
 __all__ = [
     "DEFAULT_NA_VALUES",
@@ -21,6 +21,7 @@ __all__ = [
     "State",
     "StateIndex",
     "Table",
+    "TableLike",
     "as_frame",
     "as_table",
     "discretize",

@@ -102,6 +102,16 @@ class PackedTable:
         return float(self.n if self.weights is None else self.weights.sum())
 
     @property
+    def constant(self) -> tuple[str, ...]:
+        """The variables with a single state."""
+        return tuple(name for name, card in zip(self.variables, self.cards, strict=True) if card == 1)
+
+    @property
+    def state_map(self) -> dict[str, tuple[State, ...]]:
+        """The states by the name of the variable."""
+        return dict(zip(self.variables, self.states, strict=True))
+
+    @property
     def nbytes(self) -> int:
         """How many bytes the planes and the weights take."""
         return int(self.planes.nbytes + (0 if self.weights is None else self.weights.nbytes))
@@ -158,11 +168,40 @@ class PackedTable:
         [[1, 0], [0, 1]]
         """
         start, stop, _ = slice(start, stop).indices(self.n)
-        dtype: Any = np.uint8 if max(self.cards) <= 2**8 else np.uint16
-        result = np.empty((max(stop - start, 0), self.p), dtype=dtype, order="F")
+        result = np.empty((max(stop - start, 0), self.p), dtype=self._code_type, order="F")
         for j in range(self.p):
             self._unpack(j, start, result[:, j])
         return result
+
+    def take(self, rows: NDArray[np.integer]) -> NDArray[np.uint8 | np.uint16]:
+        """Give the codes of some rows, by their numbers.
+
+        Parameters
+        ----------
+        rows : array of int
+
+        Returns
+        -------
+        array of int, shape (len(rows), p)
+
+        Examples
+        --------
+        >>> import cslearn
+        >>> import numpy as np
+        >>> cslearn.pack({"rain": ["no", "yes", "no"], "level": [10, 2, 10]}).take(np.array([2, 1])).tolist()
+        [[0, 1], [1, 0]]
+        """
+        at, shift = rows // 64, (rows % 64).astype(np.uint64)
+        result = np.zeros((len(rows), self.p), dtype=self._code_type, order="F")
+        for j in range(self.p):
+            for b, plane in enumerate(self.planes[self.starts[j] : self.starts[j + 1]]):
+                bits = np.asarray(plane[at] >> shift & np.uint64(1)).astype(self._code_type)
+                result[:, j] |= bits << self._code_type(b)
+        return result
+
+    @property
+    def _code_type(self) -> Any:
+        return np.uint8 if max(self.cards) <= 2**8 else np.uint16
 
     def column(self, j: int) -> NDArray[np.int32]:
         """Give the codes of one variable.

@@ -30,6 +30,7 @@ __all__ = ["pack"]
 # Equal rows are merged if that leaves so many times fewer. Weights take 64 bits a row, and rows with weights are
 # counted one by one and not by 64; where there are weights anyhow, every second row is worth it.
 _GAIN, _GAIN_WITH_WEIGHTS = 16.0, 2.0
+_MOST_STATES = 1 << 15  # of a column that is not asked about
 _MOST_DISTINCT = 1 << 22  # rows beyond which merging is given up: they are looked up in memory
 
 
@@ -45,7 +46,7 @@ def pack(
     missing: Literal["error", "drop", "state"] = "error",
     na_values: Collection[str] = DEFAULT_NA_VALUES,
     sep: str | None = None,
-    max_states: int = 64,
+    max_states: int | None = 64,
     discretizer: Discretizer | None = None,
     collapse: bool | Literal["auto"] = "auto",
     progress: Callable[[int, int | None], None] | None = None,
@@ -69,7 +70,8 @@ def pack(
     into : PackedTable, optional
         A table that the rows are added to; its rows come first in the result. Its states are known.
     variables, leave_out, states, missing, na_values, sep, max_states
-        As for :func:`cslearn.data.as_table`.
+        As for :func:`cslearn.data.as_table`. With None for `max_states` a source that is read in batches is not asked
+        whether its columns are categories, which is for parts of a table.
     sample_weight : str or array, optional
         The column of row weights, or the weights.
     discretizer : Discretizer, optional
@@ -116,7 +118,7 @@ def pack(
             missing=missing,
             na_values=na_values,
             sep=sep,
-            max_states=max_states,
+            max_states=_MOST_STATES if max_states is None else max_states,
         )
         packed = PackedTable.from_table(table)
         gain = _least_gain(collapse, weighted=packed.weights is not None)
@@ -233,7 +235,7 @@ class _Finish:
         given: Mapping[str, tuple[State, ...]],
         known: Mapping[str, tuple[State, ...]],
         missing: str,
-        max_states: int,
+        max_states: int | None,
     ) -> None:
         encoders, n = passing.encoders, passing.n
         self.names, self.spool = [encoder.name for encoder in encoders], spool

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,10 +18,50 @@ from cslearn.errors import InputError
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Table", "check_names", "check_states", "rare_states"]
+__all__ = ["Table", "TableLike", "check_names", "check_states", "rare_states"]
 
 _MAX_CARDINALITY = 2**16
 ROWS_PER_STATE = 20  # fewer hardly tell what a state goes with
+
+
+class TableLike(Protocol):
+    """What every table tells of itself, wherever its rows are: :class:`Table`, :class:`PackedTable` and others."""
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The names, all different."""
+
+    @property
+    def states(self) -> tuple[tuple[State, ...], ...]:
+        """The labels of each variable."""
+
+    @property
+    def n(self) -> int:
+        """The number of rows held."""
+
+    @property
+    def p(self) -> int:
+        """The number of variables."""
+
+    @property
+    def cards(self) -> tuple[int, ...]:
+        """The cardinalities, in the order of the variables."""
+
+    @property
+    def weights(self) -> NDArray[np.float64] | None:
+        """The weights of the rows; None if each counts once."""
+
+    @property
+    def total_weight(self) -> float:
+        """The sum of the weights, which is n without weights."""
+
+    @property
+    def constant(self) -> tuple[str, ...]:
+        """The variables with a single state."""
+
+    @property
+    def state_map(self) -> dict[str, tuple[State, ...]]:
+        """The states by the name of the variable."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -231,7 +271,7 @@ class Table:
         return Table, (self.codes, self.variables, self.states, self.weights)
 
 
-def rare_states(table: Table) -> dict[str, int]:
+def rare_states(table: TableLike) -> dict[str, int]:
     """Return the variables with more than two states that have fewer than 20 rows each on average.
 
     Examples

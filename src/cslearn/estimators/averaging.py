@@ -27,14 +27,15 @@ from cslearn.counts import stage_counts, stage_of_rows
 from cslearn.cstree import CStree
 from cslearn.cstree.parameters import estimate
 from cslearn.grown import GrownLevel, GrownScores
+from cslearn.grown.level import codes_of_contexts
 from cslearn.scores import Scores
 
 __all__ = ["SMALLEST", "averaged_parameters"]
 
 # Contexts that are less probably stages are left out.
 SMALLEST = 1e-3
-# A stage without rows is taken to hold so many rows of the data, with the states of its context in place of theirs.
-BORROWED = 200
+# The same for deep stagings, in which there are more and less probable ones.
+SMALLEST_GROWN = 1e-5
 # Numbers are counted in an array of all that there may be, if these are at most so many times the rows.
 DENSE = 4
 
@@ -78,13 +79,13 @@ def averaged_parameters(tree: CStree, scores: Scores, smallest: float = SMALLEST
 
 def _averaged(tree: CStree, target: str, before: tuple[str, ...], scores: Scores, smallest: float) -> Floats:
     i = scores.index[target]
-    table = scores.counted(i)
-    codes, d, cards = table.codes, table.cards[i], np.array(table.cards)
     columns = scores.candidates[i]
     level = np.flatnonzero(np.isin(columns, [scores.index[v] for v in before]))
     if isinstance(scores, GrownScores):
         return _averaged_grown(tree, target, scores, scores.level_weights(i, level))
     weights = scores.level_weights(i, level)
+    table = scores.counted(i)
+    codes, d, cards = table.codes, table.cards[i], np.array(table.cards)
 
     contexts = [
         [(scores.index[v], table.states[scores.index[v]].index(x)) for v, x in context.items()]
@@ -122,26 +123,40 @@ def _averaged(tree: CStree, target: str, before: tuple[str, ...], scores: Scores
 
 
 def _averaged_grown(tree: CStree, target: str, scores: Scores, weights: GrownLevel) -> Floats:
-    """Average over the prunings of a grown tree, in O(n) for a context; a stage without rows borrows some."""
-    i = scores.index[target]
-    table = scores.counted(i)
+    """Average over the prunings of a grown tree; a stage without rows is as if all rows had the states of its context.
+
+    It takes ``N(c and c')`` for the stages c of the tree and all contexts c' that are probably stages. Most of these
+    lie within each other, and every set of rows is counted once.
+    """
+    i, place = scores.index[target], {int(c): k for k, c in enumerate(weights.columns)}
+    states = scores.table.states
     contexts = [
-        [(scores.index[v], table.states[scores.index[v]].index(x)) for v, x in context.items()]
+        [(place[c], states[c].index(x)) for c, x in ((scores.index[v], x) for v, x in context.items())]
         for context in tree.stagings[target]
     ]
-    stage = stage_of_rows(table.codes, contexts)
-    share = np.ones(table.n) if table.weights is None else table.weights
-    predicted = weights.predictive(table.codes) * share[:, None]
-    total = np.zeros((len(contexts), table.cards[i]))
-    for state in range(table.cards[i]):
-        total[:, state] = np.bincount(stage, weights=predicted[:, state], minlength=len(contexts))
-    empty = np.flatnonzero(total.sum(axis=1) == 0)
-    for at in empty:
-        rows = table.codes[np.linspace(0, table.n - 1, min(table.n, BORROWED)).astype(int)]
-        for column, state in contexts[at]:
-            rows[:, column] = state
-        total[at] = weights.predictive(rows).sum(axis=0)
+    stages = codes_of_contexts(contexts, weights.size)
+    others, chances, means = weights.stage_means(SMALLEST_GROWN)
+    there = np.flatnonzero((others >= 0).any(axis=0) | (stages >= 0).any(axis=0))
+    stages, others = stages[:, there], others[:, there]
+    empty = np.flatnonzero(_rows_in(scores, i, weights.columns[there], stages) == 0)
+    meets = ((others == stages[:, None]) | (others < 0) | (stages[:, None] < 0)).all(axis=2)
+    s, o = np.nonzero(meets)
+    joined = np.where(others[o] >= 0, others[o], stages[s])
+    joined[np.isin(s, empty)[:, None] & (stages[s] >= 0)] = -1
+    share = _rows_in(scores, i, weights.columns[there], joined) * chances[o]
+    total = np.zeros((len(stages), means.shape[1]))
+    np.add.at(total, s, share[:, None] * means[o])
     return total / total.sum(axis=1, keepdims=True)
+
+
+def _rows_in(scores: Scores, i: int, columns: NDArray[np.integer], codes: NDArray[np.int16]) -> Floats:
+    """Return how many rows of a target agree with contexts, given as rows of codes; equal ones are counted once."""
+    where: dict[bytes, int] = {}
+    which = [where.setdefault(row.tobytes(), len(where)) for row in codes]
+    first = np.unique(which, return_index=True)[1]
+    named = columns.tolist()
+    pairs = [[(c, x) for c, x in zip(named, row, strict=True) if x >= 0] for row in codes[first].tolist()]
+    return scores.cells(i, pairs).sum(axis=1)[which]
 
 
 def _counted(

@@ -240,7 +240,7 @@ def deeper_scores(
     beta : int, None, or mapping of str to int or None
         The bound, of all variables or of some; None raises it while the evidence grows, up to `MOST_RAISED`.
     """
-    table, names = scores.table, scores.table.variables
+    table, names = scores.rows, scores.table.variables
     allowed = {v: tuple(names[c] for c in own) for v, own in zip(names, scores.candidates, strict=True)}
     common: dict[str, Any] = {
         "ess": scores.ess,

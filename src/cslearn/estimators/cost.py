@@ -242,7 +242,7 @@ def exact_seconds(scores: Scores, searches: int = EXACT_SEARCHES) -> float:
     >>> 0 < exact_seconds(Scores(chickenpox_model().sample(100, random_state=0))) < 60
     True
     """
-    trial = scores.table.select(_trial_variables(scores.table, EXACT_VARIABLES))
+    trial = scores.rows.select(_trial_variables(scores.rows, EXACT_VARIABLES))
     runs = []
     # The first run compiles the kernels; what disturbs the others makes them longer, never shorter.
     for _ in range(4):

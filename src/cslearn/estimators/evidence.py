@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cslearn.counts import stage_of_rows
+from cslearn.counts import Contexts
 from cslearn.cstree import CStree
 from cslearn.graphs import CSIRelation, RelationTable, WeighedRelation
 from cslearn.orders import FIRST_ESS
@@ -70,36 +70,45 @@ def relation_table(
 def _weighed_stages(staging: Staging, target: str, scores: Scores) -> dict[Context, tuple[float, float, str]]:
     """Compare each stage with its best split on a parent that it leaves out: log Bayes factor, rows, and that parent.
 
-    The stages of all rows are found once; for each parent, all stages are then split at once. O(n) for each parent.
+    All stages are counted at once, together with all other variables.
     """
-    i = scores.index[target]
-    table = scores.counted(i)
-    d, cards = table.cards[i], table.cards
+    i, cards = scores.index[target], scores.table.cards
     column = {v: scores.index[v] for v in staging.context_variables}
     code = {v: {state: x for x, state in enumerate(staging.scope[v])} for v in column}
-    stages = stage_of_rows(table.codes, [[(column[v], code[v][x]) for v, x in c.items()] for c in staging])
-    cell = stages * d + table.codes[:, i]
-    outcomes = [prod(cards[column[v]] for v in context) for context in staging]
-
-    def log_z(cells: NDArray[np.intp], pieces: int, wanted: NDArray[np.intp]) -> tuple[Floats, Floats]:
-        """Return log z of the wanted stages, each split into so many pieces, and their rows."""
-        shape = len(staging), pieces, d
-        counts = np.bincount(cells, weights=table.weights, minlength=prod(shape)).astype(float).reshape(shape)[wanted]
-        priors = [scores.a_stage(outcomes[s] * pieces) for s in wanted]
-        values = [sum(log_marginal_likelihood(row, a) for row in own) for own, a in zip(counts, priors, strict=True)]
-        return np.array(values), counts.sum(axis=(1, 2))
-
-    whole, rows = log_z(cell, 1, np.arange(len(staging)))
-    best = np.full(len(staging), -inf)
+    contexts = [[(column[v], code[v][x]) for v, x in c.items()] for c in staging]
+    own, together = _counted_splits(scores, i, contexts, list(column.values()))
+    outcomes = [prod(cards[v] for v, _ in pairs) for pairs in contexts]
+    whole = [log_marginal_likelihood(row, scores.a_stage(q)) for row, q in zip(own, outcomes, strict=True)]
+    rows, best = own.sum(axis=1), np.full(len(staging), -inf)
     against = np.full(len(staging), -1)
     for k, (parent, c) in enumerate(column.items()):
-        without = np.flatnonzero([parent not in context for context in staging])
-        split, _ = log_z((stages * cards[c] + table.codes[:, c]) * d + table.codes[:, i], cards[c], without)
-        better = split > best[without]
-        best[without[better]], against[without[better]] = split[better], k
+        for s, context in enumerate(staging):
+            if parent not in context:
+                a = scores.a_stage(outcomes[s] * cards[c])
+                split = sum(log_marginal_likelihood(part, a) for part in together[c][s])
+                if split > best[s]:
+                    best[s], against[s] = split, k
     parents = list(column)
     return {
         context: (float(whole[s] - best[s]), float(rows[s]), parents[against[s]])
         for s, context in enumerate(staging)
         if against[s] >= 0
     }
+
+
+def _counted_splits(
+    scores: Scores, i: int, contexts: list[list[tuple[int, int]]], columns: list[int]
+) -> tuple[Floats, dict[int, Floats]]:
+    """Return the counts of a target in contexts, and in their parts by some variables, shape (contexts, states, d)."""
+    d, starts = scores.table.cards[i], scores.counts.starts
+    own, counts = scores.counts.of(Contexts.of_target(i, contexts))
+    own = own[:, :d]
+    # Where the target has one state all rows have it, and its counts together with others are not told.
+    one = np.flatnonzero((own > 0).sum(axis=1) < 2)
+    found = {}
+    for c in columns:
+        states = np.swapaxes(counts[:, :d, starts[c] : starts[c + 1]], 1, 2).astype(float)
+        found[c] = np.concatenate([own[:, None] - states.sum(axis=1, keepdims=True), states], axis=1)
+        parts = [[*contexts[s], (c, x)] for s in one for x in range(scores.table.cards[c])]
+        found[c][one] = scores.cells(i, parts).reshape(len(one), scores.table.cards[c], d)
+    return own, found

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cslearn.candidates import Knowledge
-from cslearn.data import Table
+from cslearn.data import TableLike
 from cslearn.orders import order_problem, sample_chains
 from cslearn.priors import Prior
 from cslearn.scores import Scores
@@ -26,7 +26,7 @@ STARTS, GO_ON = 4, 2
 
 
 def greedy_search(
-    table: Table,
+    table: TableLike,
     *,
     knowledge: Knowledge,
     beta: int = 2,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cslearn.data import Table
+from cslearn.data import TableLike
 from cslearn.grown import GrownEngine, GrownScores, Growth, greedy_order
 from cslearn.grown.adaptive import FIRST_COUNTS, FIRST_PRIOR, adapted_counts, adapted_tree_prior
 from cslearn.orders import Chain
@@ -77,7 +77,7 @@ def as_grown(scores: Scores, max_memory: float) -> GrownScores:
 
 
 def first_scores(
-    table: Table,
+    table: TableLike,
     *,
     beta: int,
     ess: float | str,

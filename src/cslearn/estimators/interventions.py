@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cslearn._wording import option
-from cslearn.data import Table, as_frame
+from cslearn.data import PackedTable, Table, as_frame
 from cslearn.errors import InputError
 
 __all__ = ["read_interventions"]
@@ -38,7 +38,7 @@ def read_interventions(
     """
     if interventions is None:
         return X, None
-    if isinstance(X, Table) and not isinstance(interventions, str):
+    if isinstance(X, Table | PackedTable) and not isinstance(interventions, str):
         return X, _mask(interventions, list(X.variables), X.n)
     frame = as_frame(X)
     if isinstance(interventions, str):

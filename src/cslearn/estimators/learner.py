@@ -22,7 +22,8 @@ from cslearn._wording import offers, option, spoken_value
 from cslearn.candidates import CandidateSets, Knowledge
 from cslearn.candidates.sets import DEFAULT_MEMORY
 from cslearn.cstree import CStree
-from cslearn.data import Table
+from cslearn.cstree.parameters import Method, estimate
+from cslearn.data import TableLike
 from cslearn.errors import ConvergenceWarning, DataWarning, InputError
 from cslearn.estimators.averaging import averaged_parameters
 from cslearn.estimators.context_bounds import used_candidates
@@ -31,7 +32,6 @@ from cslearn.estimators.growing import as_grown
 from cslearn.estimators.incomplete import fit_incomplete
 from cslearn.estimators.order_search import is_feasible
 from cslearn.estimators.phases import (
-    Data,
     choose_prior,
     first_pass,
     larger_bounds,
@@ -212,8 +212,10 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
 
         Parameters
         ----------
-        X : Table, frame, array, path or whatever :func:`cslearn.data.as_table` reads
-            One row for each observation, one column for each variable.
+        X : Table, PackedTable, frame, array, path or whatever :func:`cslearn.data.as_table` reads
+            One row for each observation, one column for each variable. A packed table, in memory or in a file, is
+            counted as it is with deep stagings (``beta="auto"``), and unpacked otherwise if that takes no more than
+            `max_memory`.
         y : None
             Not used; there for scikit-learn.
         sample_weight : array-like or str, optional
@@ -280,7 +282,7 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
             self.log_order_score_ = best.best_log_score if best_is_taken else scores.order_score(self.order_)
             self.log_score_ = scores.cstree_score(structure)
         with self._phase("parameters"):
-            fitted = self._estimated(structure, scores, data)
+            fitted = self._estimated(structure, scores)
             self.relations_ = relation_table(structure, scores)
             record = {**self._record(data.table), "evidence": evidence_record(structure, self.relations_)}
             self.cstree_ = CStree(
@@ -301,12 +303,10 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
                 return tree
         return posterior.tree_of(posterior.best.best_order)
 
-    def _estimated(self, structure: CStree, scores: Scores, data: Data) -> CStree:
+    def _estimated(self, structure: CStree, scores: Scores) -> CStree:
         """Return the CStree with its parameters; posterior means if an interrupt ends their averaging."""
         if self.parameters != "averaged":
-            return structure.fit_parameters(
-                data.table, self.parameters, ess=scores.ess, gamma=scores.gamma, interventions=data.mask
-            )
+            return structure.with_parameters(_parameters_of(structure, scores, self.parameters))
         try:
             return structure.with_parameters(averaged_parameters(structure, scores))
         except KeyboardInterrupt:
@@ -394,7 +394,7 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
             seed = int(seed.randint(2**31))
         return np.random.SeedSequence(seed), seed
 
-    def _record(self, table: Table) -> dict[str, Any]:
+    def _record(self, table: TableLike) -> dict[str, Any]:
         """Return how the model was learned; not how long it took, so that the same seed writes the same file."""
         knowledge, selection = Knowledge.coerce(self.knowledge), selection_of(self.candidates)
         return {
@@ -483,6 +483,15 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
             without = "" if options.checkpoint is None else f" without {option('checkpoint')}"
             found.insert(0, f"{option('search', 'exact')}{without}, which searches all orders")
         return f"{', '.join(found[:-1])}, or {found[-1]}"
+
+
+def _parameters_of(tree: CStree, scores: Scores, method: Method) -> dict[str, NDArray[np.float64]]:
+    """Return the parameters of a CStree given its stagings."""
+    found = {}
+    for v in tree.order:
+        counts, sizes = scores.stage_counts(v, list(tree.stagings[v]))
+        found[v] = estimate(counts, np.array([scores.a_stage(size) for size in sizes]), method)
+    return found
 
 
 def _plain(bound: Any) -> Any:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from cslearn._wording import option
 from cslearn.candidates import CandidateSets, Knowledge, candidate_sets
-from cslearn.data import Table, as_table
+from cslearn.data import TableLike
 from cslearn.errors import InputError
 from cslearn.estimators.context_bounds import deeper_scores
 from cslearn.estimators.greedy_search import greedy_search
@@ -40,6 +40,7 @@ from cslearn.estimators.order_search import (
     search_exactly,
     with_adapted_prior,
 )
+from cslearn.estimators.reading import read_table
 from cslearn.estimators.search_settings import search_settings
 from cslearn.estimators.settings import chains_of, selection_of
 from cslearn.grown import DEEPEST, GrownScores
@@ -79,7 +80,7 @@ FEW_VARIABLES = 50
 class Data(NamedTuple):
     """What is learned from: the table, what was set from outside in which row, and what is known beforehand."""
 
-    table: Table
+    table: TableLike
     mask: NDArray[np.bool_] | None
     knowledge: Knowledge
 
@@ -101,8 +102,7 @@ class Pass:
 def read_data(learner: CStreeLearner, X: Any, sample_weight: Any, interventions: Any) -> Data:
     """Read the data, and check that the settings suit them."""
     rows, mask = read_interventions(X, interventions, sample_weight, learner.missing)
-    missing = "error" if learner.missing == "em" else learner.missing
-    table = as_table(rows, states=learner.states, missing=missing, sample_weight=sample_weight)
+    table = read_table(learner, rows, sample_weight, packed=mask is None)
     if table.p < 2:
         raise InputError(
             f"there is nothing to learn from one column (n_features = 1): {table.variables[0]!r}. A table with at least"

@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cslearn.data import Table
+from cslearn.counts import counts_of
+from cslearn.data import Table, TableLike
 
 __all__ = ["search_settings"]
 
 
 def search_settings(
-    table: Table,
+    table: TableLike,
     candidates: Mapping[str, Sequence[str]],
     before: NDArray[np.bool_],
     interventions: NDArray[np.bool_] | None = None,
@@ -30,7 +31,8 @@ def search_settings(
     Examples
     --------
     >>> import numpy as np
-    >>> from cslearn.data import Table
+    >>> from cslearn.counts import counts_of
+    from cslearn.data import Table, TableLike
     >>> from cslearn.estimators.search_settings import search_settings
     >>> table = Table([[0, 1]], ["rain", "mood"], [["no", "yes"], ["bad", "good"]])
     >>> known = search_settings(table, {"rain": [], "mood": ["rain"]}, np.zeros((2, 2), dtype=bool), beta=2)
@@ -40,10 +42,14 @@ def search_settings(
     plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in settings.items()}
     # Labels with their types: the states 1, True and "1" are not the same.
     names = json.dumps([table.variables, [[repr(label) for label in labels] for labels in table.states]])
-    weights = b"" if table.weights is None else table.weights.tobytes()
+    rows: tuple[bytes, ...]
+    if isinstance(table, Table):
+        rows = table.codes.tobytes(order="F"), b"" if table.weights is None else table.weights.tobytes()
+    else:
+        rows = (counts_of(table).fingerprint.encode(),)
     return {
         "cslearn": version("cslearn"),
-        "data": _hash(names.encode(), table.codes.tobytes(order="F"), weights),
+        "data": _hash(names.encode(), *rows),
         "candidates": _hash(json.dumps([[v, *sorted(candidates[v])] for v in table.variables]).encode()),
         "knowledge": _hash(before.tobytes()),
         "interventions": None if interventions is None else _hash(np.ascontiguousarray(interventions).tobytes()),

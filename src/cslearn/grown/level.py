@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from math import exp
 from typing import Any
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from cslearn.grown.contexts import GrownContexts
 
-__all__ = ["GrownLevel"]
+__all__ = ["GrownLevel", "codes_of_contexts"]
 
 Floats = NDArray[np.float64]
 Pairs = tuple[tuple[int, int], ...]
@@ -166,6 +167,21 @@ class GrownLevel:
             found[pairs] = found.get(pairs, 0.0) + chance
         return found
 
+    def stage_means(self, smallest: float = 0.0) -> tuple[NDArray[np.int16], Floats, Floats]:
+        """Return the contexts that are stages with at least that probability, how probably, and the means there.
+
+        The contexts are rows of codes, one for each variable before, with -1 for those that are not in the context.
+        """
+        place = {pairs: at for at, pairs in enumerate(dict.fromkeys(self._pairs))}
+        at = np.array([place[pairs] for pairs in self._pairs])
+        total, _ = self._sums
+        chances = np.zeros(len(place))
+        np.add.at(chances, at, self.visits * np.exp(self._graph.stop - total))
+        means = np.empty((len(place), self._own.shape[1]))
+        means[at] = self._means
+        codes, kept = codes_of_contexts(list(place), self.size), chances >= smallest
+        return codes[kept], chances[kept], means[kept]
+
     def n_stages(self) -> Floats:
         """Return the distribution of the number of stages: the entry `k` is the probability of `k`."""
         total, of_split = self._sums
@@ -218,6 +234,15 @@ class GrownLevel:
         out = np.empty(len(codes))
         leave_one_out(self._graph, *self._sums, self._own, self._a, codes, self.target, out)
         return out
+
+
+def codes_of_contexts(contexts: Sequence[Iterable[tuple[int, int]]], size: int) -> NDArray[np.int16]:
+    """Return contexts, pairs of position and code, as rows of codes with -1 for variables that are not in them."""
+    found = np.full((len(contexts), size), -1, dtype=np.int16)
+    for row, pairs in zip(found, contexts, strict=True):
+        for k, x in pairs:
+            row[k] = x
+    return found
 
 
 def _pairs_of(memo: Any, nodes: NDArray[np.int64], place: dict[int, int]) -> list[Pairs]:

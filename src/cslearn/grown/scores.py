@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cslearn.counts import BitCounts, Counts
+from cslearn.counts import is_counted
+from cslearn.data import TableLike, as_table
 from cslearn.errors import InputError
 from cslearn.grown.contexts import ContextStore, GrownContexts, Growth
 from cslearn.grown.level import GrownLevel
@@ -31,7 +32,8 @@ class GrownScores(Scores):
 
     Parameters
     ----------
-    data : Table or anything that :func:`cslearn.data.as_table` reads
+    data : Table, PackedTable or anything that :func:`cslearn.data.as_table` reads
+        A packed table is counted as it is.
     beta : int
         Context bound.
     ess, gamma : float
@@ -83,7 +85,9 @@ class GrownScores(Scores):
         self.gamma, self.max_memory = gamma, max_memory
         base = Growth() if growth is None else growth
         self.growth = Growth(**{**base.__dict__, "bound": beta})
-        self.counts: Counts = BitCounts(self.table, self.interventions)
+
+    def _read(self, data: Any) -> TableLike:
+        return data if is_counted(data) else as_table(data)
 
     @cached_property
     def contexts(self) -> GrownContexts:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cslearn._numerics import RandomState, as_generator
-from cslearn.counts import draw_states, stage_counts, stage_of_rows
+from cslearn.counts import draw_states, stage_of_rows
 from cslearn.cstree import CStree
 from cslearn.data import Table, as_table
 from cslearn.errors import InputError
@@ -129,7 +129,7 @@ class DrawnPosterior(EdgePosterior):
         """Return the parameters of the posterior Dirichlet distribution of variable `i` in each stage."""
         table, scores = self._scores.table, self._scores
         cells = [scores.a_stage(prod(table.cards[c] for c, _ in pairs)) / table.cards[i] for pairs in stages]
-        return stage_counts(scores.counted(i), i, stages) + np.array(cells)[:, None]
+        return scores.cells(i, stages) + np.array(cells)[:, None]
 
     def _means(self, i: int, stages: Stages) -> Floats:
         alphas = self._alphas(i, stages)
@@ -312,7 +312,7 @@ class DrawnPosterior(EdgePosterior):
             i = self._column(name)
             contexts = list(tree.stagings[name])
             coded = [[self._coded(v, state) for v, state in context.items()] for context in contexts]
-            counts = stage_counts(self._scores.counted(i), i, coded)
+            counts = self._scores.cells(i, coded)
             for context, pairs, row in zip(contexts, coded, counts, strict=True):
                 cell = self._scores.a_stage(prod(table.cards[c] for c, _ in pairs)) / table.cards[i]
                 alpha = row + cell

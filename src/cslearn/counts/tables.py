@@ -1,0 +1,58 @@
+"""Which counts a table has."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, TypeGuard, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cslearn.counts.bits import BitCounts
+from cslearn.counts.packed import PackedCounts
+from cslearn.counts.protocol import Counts
+from cslearn.counts.remembered import RememberedCounts
+from cslearn.data import PackedTable, Table, TableLike, as_table
+
+# Of so many packed rows counts are kept rather than counted again.
+MANY_ROWS = 100_000
+
+__all__ = ["Counted", "counts_of", "is_counted"]
+
+
+@runtime_checkable
+class Counted(Protocol):
+    """A table that counts its own rows, wherever they are, such as :class:`cslearn.dask.DaskTable`."""
+
+    def counts(self) -> Counts:
+        """Return the counts of the rows."""
+
+
+def is_counted(data: Any) -> TypeGuard[TableLike]:
+    """Tell whether a table can be counted as it is, without its rows as codes in memory."""
+    return isinstance(data, PackedTable | Counted)
+
+
+def counts_of(table: TableLike, interventions: NDArray[np.bool_] | None = None, n_jobs: int | None = None) -> Counts:
+    """Return the counts of the rows of a table.
+
+    Parameters
+    ----------
+    table : Table, PackedTable or Counted
+    interventions : ndarray of bool, shape (n, p), optional
+        Where a variable was set from outside; a packed table is unpacked for it.
+    n_jobs : int, optional
+        Threads that count a packed table.
+
+    Examples
+    --------
+    >>> import cslearn
+    >>> from cslearn.counts import counts_of
+    >>> counts_of(cslearn.pack({"a": ["n", "n", "y"], "b": ["n", "y", "y"]})).total
+    3.0
+    """
+    if isinstance(table, Counted):
+        return table.counts()
+    if isinstance(table, PackedTable) and interventions is None:
+        counts = PackedCounts(table, n_jobs)
+        return counts if table.n < MANY_ROWS else RememberedCounts(counts)
+    return BitCounts(table if isinstance(table, Table) else as_table(table), interventions)

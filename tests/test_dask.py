@@ -1,0 +1,149 @@
+"""Tables on the workers of a Dask cluster with processes: the same models as in one process."""
+
+import os
+import signal
+import threading
+import time
+from contextlib import suppress
+
+import numpy as np
+import pytest
+
+import cslearn
+from cslearn import Chains, CStreeLearner, random_cstree
+from cslearn.counts import Contexts, PackedCounts
+from cslearn.data import Table
+from cslearn.errors import InputError
+from test_grown import random_contexts
+
+pytest.importorskip("distributed")
+pytestmark = pytest.mark.filterwarnings("default")  # of Dask's own, such as those of workers that end
+
+CARDS = [2, 3, 2, 2, 4, 2]
+KILLS = 3
+
+
+@pytest.fixture(scope="module")
+def parts(tmp_path_factory):
+    """Eight Parquet files; some states are in one of them alone."""
+    folder = tmp_path_factory.mktemp("parts")
+    frame = random_cstree(CARDS, random_state=1).sample(4000, random_state=2)
+    frame.loc[frame["X5"] == 3, "X5"] = 2
+    frame.loc[3990, "X5"] = 3
+    for i in range(8):
+        frame[500 * i : 500 * (i + 1)].to_parquet(folder / f"{i}.parquet")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def client():
+    from distributed import Client, LocalCluster
+
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
+        Client(cluster) as client,
+    ):
+        yield client
+
+
+def learned(data):
+    return CStreeLearner(beta="auto", search=Chains(n_iter=40, n_chains=2), random_state=0).fit(data)
+
+
+@pytest.fixture(scope="module")
+def in_one_process(parts):
+    return learned(cslearn.pack(f"{parts}/*.parquet", collapse=False))
+
+
+def test_rows_are_counted_on_the_workers(client, parts):
+    packed, table = cslearn.dask.pack(f"{parts}/*.parquet", client), cslearn.pack(f"{parts}/*.parquet", collapse=False)
+    assert (packed.variables, packed.states, packed.n) == (table.variables, table.states, table.n)
+    assert repr(packed) == "DaskTable(4,000 rows, 6 variables, 2 parts)"
+    counts, there = packed.counts(), PackedCounts(table)
+    contexts = random_contexts(Table(table.codes(), table.variables, table.states), np.random.default_rng(0), 50)
+    for _ in range(2):
+        for mine, theirs in zip(counts.of(contexts), there.of(contexts), strict=True):
+            np.testing.assert_array_equal(mine, theirs)
+    # The second time nothing was asked.
+    assert packed.traffic.requests == 1
+    np.testing.assert_array_equal(counts.own(contexts), there.own(contexts))
+    at = np.array([3999, 7, 2000, 2001, 0])
+    np.testing.assert_array_equal(counts.rows(at), there.rows(at))
+    assert packed.traffic.requests == 3 and packed.traffic.contexts == 100
+    assert 0 < packed.traffic.sent < packed.traffic.received < 2 * 50 * 4 * (1 + 10) * 8
+
+
+@pytest.mark.parametrize("number", [1, 3, 8])
+def test_a_fit_is_that_of_one_process_for_any_number_of_parts(client, parts, in_one_process, number, tmp_path):
+    packed = cslearn.dask.pack(f"{parts}/*.parquet", client, parts=number)
+    learner = learned(packed)
+    learner.cstree_.save(tmp_path / "workers.json")
+    in_one_process.cstree_.save(tmp_path / "one.json")
+    assert (tmp_path / "workers.json").read_bytes() == (tmp_path / "one.json").read_bytes()
+    np.testing.assert_array_equal(learner.posterior_.orders, in_one_process.posterior_.orders)
+    if number == 3:
+        ensembles = [a.ensemble(n=3, random_state=0) for a in (learner, in_one_process)]
+        assert ensembles[0] == ensembles[1]
+
+
+def test_a_data_frame_of_dask_is_packed_where_it_is(client, parts, in_one_process):
+    import dask.dataframe as dd
+
+    learner = learned(cslearn.dask.pack(dd.read_parquet(f"{parts}/*.parquet"), client))
+    assert learner.cstree_ == in_one_process.cstree_
+
+
+def test_killed_workers_change_nothing(client, parts, in_one_process):
+    packed = cslearn.dask.pack(f"{parts}/*.parquet", client, parts=2)
+    rng, stop, killed = np.random.default_rng(0), threading.Event(), []
+
+    def kill():
+        while len(killed) < KILLS and not stop.wait(rng.uniform(0.2, 2.0)):
+            processes = [nanny.pid for nanny in client.cluster.workers.values() if nanny.pid is not None]
+            with suppress(ProcessLookupError):  # it is dead already, and not begun again yet
+                os.kill(int(rng.choice(processes)), signal.SIGKILL)
+                killed.append(time.time())
+
+    thread = threading.Thread(target=kill)
+    thread.start()
+    try:
+        models = []
+        while len(models) < 2 or len(killed) < KILLS:
+            models.append(learned(packed).cstree_)
+    finally:
+        stop.set()
+        thread.join()
+    assert len(killed) == KILLS
+    assert all(model == in_one_process.cstree_ for model in models)
+
+
+def test_what_is_wrong_with_the_whole_table_is_refused(client, tmp_path):
+    import pandas as pd
+
+    for i in range(2):
+        pd.DataFrame({"id": range(100 * i, 100 * (i + 1)), "a": [0, 1] * 50}).to_parquet(tmp_path / f"{i}.parquet")
+    with pytest.raises(InputError, match="'id'"):
+        cslearn.dask.pack(f"{tmp_path}/*.parquet", client)
+    assert cslearn.dask.pack(f"{tmp_path}/*.parquet", client, leave_out=["id"]).variables == ("a",)
+    with pytest.raises(InputError, match="There is no file"):
+        cslearn.dask.pack(f"{tmp_path}/*.csv", client)
+    with pytest.raises(InputError, match="takes a Dask data frame, or paths"):
+        cslearn.dask.pack({"a": [1]}, client)
+
+
+def test_exact_sums_are_refused(client, parts):
+    packed = cslearn.dask.pack(f"{parts}/*.parquet", client)
+    with pytest.raises(InputError, match="beta=2, with exact sums over stagings: this takes the rows in memory"):
+        CStreeLearner(beta=2).fit(packed)
+
+
+def test_a_client_is_needed(parts):
+    with pytest.raises(InputError, match="there is no Dask client"):
+        cslearn.dask.pack(f"{parts}/*.parquet")
+
+
+def test_contexts_are_taken_by_their_numbers():
+    contexts = Contexts.of_target(2, [[(0, 1)], [], [(0, 0), (1, 2)]])
+    some = contexts.take([2, 0])
+    assert some.pointers.tolist() == [0, 2, 3]
+    assert some.variables.tolist() == [0, 1, 0] and some.states.tolist() == [0, 2, 1]

@@ -257,14 +257,9 @@ def pack(
         "max_states": None,
         "collapse": False,
     }
-    workers = sorted(client.scheduler_info(n_workers=-1)["workers"])
-    pieces = _pieces(source)
-    groups = [group.tolist() for group in np.array_split(np.arange(len(pieces)), max(1, parts or len(workers)))]
-    makers = [
-        partial(_packed_on, client, [pieces[at] for at in group], options, workers[number % len(workers)])
-        for number, group in enumerate(groups)
-        if group
-    ]
+    pieces, n_parts = _pieces(source), parts or len(client.scheduler_info(n_workers=-1)["workers"])
+    groups = [group.tolist() for group in np.array_split(np.arange(len(pieces)), max(1, n_parts))]
+    makers = [partial(_packed_there, client, [pieces[at] for at in group], options) for group in groups if group]
     futures = [maker() for maker in makers]
     told = client.gather([client.submit(_description, future, pure=False) for future in futures])
     variables, found, _ = union_of_states([(names, labels) for names, labels, _ in told])
@@ -337,14 +332,13 @@ def _pieces(source: Any) -> list[Any]:
     return found
 
 
-def _packed_on(client: Any, pieces: list[Any], options: dict[str, Any], worker: str) -> Any:
-    """Have a worker pack some pieces; another one does where that is lost."""
-    where = {"workers": [worker], "allow_other_workers": True, "retries": 2}
+def _packed_there(client: Any, pieces: list[Any], options: dict[str, Any]) -> Any:
+    """Have some pieces packed, wherever Dask finds a worker for them."""
     if isinstance(pieces[0], str):
-        return client.submit(_packed_files, pieces, options, pure=False, **where)
+        return client.submit(_packed_files, pieces, options, pure=False, retries=2)
     from dask.delayed import delayed
 
-    return client.compute(delayed(_packed_frames)(pieces, options), **where)
+    return client.compute(delayed(_packed_frames)(pieces, options), retries=2)
 
 
 # ---------------------------------------------------------------- on the workers

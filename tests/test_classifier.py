@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn
 from sklearn.base import clone
 from sklearn.metrics import confusion_matrix
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -227,6 +228,11 @@ EXPECTED_FAILURES = {
     "check_class_weight_classifiers": "its data are real numbers, all different",
     "check_estimators_nan_inf": "missing features are summed out in prediction, on purpose; fitting refuses them",
 }
+if sklearn.__version__.startswith("1.6."):  # whose checks have mistakes of their own
+    EXPECTED_FAILURES |= {
+        "check_sample_weight_equivalence_on_sparse_data": "it does not ask whether sparse data are supported",
+        "check_positive_only_tag_during_fit": "it subtracts real from whole numbers in place",
+    }
 
 
 @parametrize_with_checks(

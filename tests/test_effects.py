@@ -18,6 +18,7 @@ from cslearn.data import Table
 from cslearn.datasets import chickenpox_model, load_dataset
 from cslearn.errors import InputError, LimitError
 from cslearn.inference import DIRECTIONS, effect, risks
+from cslearn.inference.completed import rows_for_model
 from cslearn.inference.stage_evidence import StageEvidence, merged
 from cslearn.orders import ExactOrders, SubsetScores
 from cslearn.posterior import CStreePosterior
@@ -111,7 +112,7 @@ def test_the_cost_does_not_grow_with_the_product_of_cardinalities():
     rng = np.random.default_rng(0)
     parameters = {v: [np.full(4, 0.25)] for v in names} | {"y": rng.dirichlet([1, 1], size=len(contexts))}
     tree = CStree([*names, "y"], {**{v: [{}] for v in names}, "y": contexts}, parameters, states=states)
-    found = effect(tree, "y", of="v0", given="v1", against="a", data=tree.sample_table(300, random_state=0), n_draws=50)
+    found = effect(tree, "y", of="v0", given="v1", against="a", data=tree.sample_table(300, random_state=0), n_draws=4)
     assert "simulated" in " ".join(found.notes)
     row = next(row for row in found.rows if row.exposure == "b" and not row.stratum)
     assert isclose(row.risk, parameters["y"][0][1], abs_tol=1e-9)
@@ -369,6 +370,6 @@ def test_questions_that_have_no_answer():
 def test_probabilities_of_no_effect_are_probabilities(seed):
     tree = random_cstree([2, 2, 3, 2], random_state=seed)
     table = tree.sample_table(50, random_state=seed)
-    evidence = StageEvidence(tree, table, 2.0, 2, [0, 3])
+    evidence = StageEvidence(tree, rows_for_model(tree, table), 2.0, 2, [0, 3])
     chance = evidence.chance_of_none(3, ((0, 1),), (0, 2), np.random.default_rng(0))
     assert 0 <= chance <= 1

@@ -292,7 +292,7 @@ def test_a_context_is_told_in_words_hides_edges_and_can_be_taken_back(open_repor
     assert edges_in_state(page, tree, "left") == set(tree.to_dag().edges)
     add_to_context(page, tree, "exposed", "no")
     told = page.inner_text("#context-result")
-    assert "2 of 5 dependences vanish once exposed is no" in told
+    assert "The model leaves out 2 of 5 dependences once exposed is no" in told
     assert "background → carrier" in told
     page.check("#hide-vanished")
     assert page.locator(".edge:visible").count() == 3

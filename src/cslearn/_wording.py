@@ -12,7 +12,18 @@ from contextlib import contextmanager
 from shlex import quote
 from typing import Any, NamedTuple
 
-__all__ = ["Option", "condition", "keyword", "listing", "offers", "option", "spoken_by", "spoken_value", "wording"]
+__all__ = [
+    "Option",
+    "condition",
+    "duration",
+    "keyword",
+    "listing",
+    "offers",
+    "option",
+    "spoken_by",
+    "spoken_value",
+    "wording",
+]
 
 
 class Option(NamedTuple):
@@ -49,6 +60,22 @@ def condition(variable: object, state: object, verb: str = "=") -> str:
     if found["low"] is not None:
         return f"{found['low']} <= {variable} < {found['high']}"
     return f"{variable} {found['sign']} {found['cut']}"
+
+
+def duration(seconds: float) -> str:
+    """Return a time in words, rounded as an estimate is.
+
+    Examples
+    --------
+    >>> from cslearn._wording import duration
+    >>> duration(0.2), duration(41.3), duration(600), duration(9000)
+    ('under a second', 'about 41 s', 'about 10 min', 'about 2.5 h')
+    """
+    if seconds < 1:
+        return "under a second"
+    if seconds < 120:
+        return f"about {seconds:.0f} s"
+    return f"about {seconds / 60:.0f} min" if seconds < 7200 else f"about {seconds / 3600:.1f} h"
 
 
 @contextmanager

@@ -85,20 +85,12 @@ class Parameters(StrEnum):
     mle = "mle"
 
 
-class Missing(StrEnum):
-    """What is done about missing values."""
-
-    error = "error"
-    drop = "drop"
-    state = "state"
-    em = "em"
-
-
 class Gaps(StrEnum):
     """What is done about rows with missing values when a table is read for a model."""
 
     error = "error"
     drop = "drop"
+    em = "em"
 
 
 DataFile = Annotated[
@@ -109,11 +101,22 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines inst
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of the random numbers.")]
 Separator = Annotated[str | None, typer.Option("--sep", help="What separates the columns of a text file.")]
 MissingOption = Annotated[
-    Missing, typer.Option("--missing", help="Missing values: refuse, drop the rows, a state of their own, or em.")
+    list[str] | None,
+    typer.Option(
+        "--missing",
+        metavar="[COLUMN=]HOW",
+        help="Missing values: error, drop (leave the rows out), state (a state of their own) or em (sum over what they"
+        " may be). COLUMN=state is for one column; may be repeated.",
+        show_default="error",
+    ),
 ]
 GapsOption = Annotated[
     Gaps | None,
-    typer.Option("--missing", help="Rows with missing values: refuse, or leave them out.", show_default="as in fit"),
+    typer.Option(
+        "--missing",
+        help="Rows with missing values: refuse them, leave them out, or sum over what they may be.",
+        show_default="as in fit",
+    ),
 ]
 Weights = Annotated[str | None, typer.Option("--weights", metavar="COLUMN", help="The column of row weights.")]
 Beta = Annotated[
@@ -177,7 +180,7 @@ Format = Annotated[
 
 def _table(
     data: Path,
-    missing: Missing,
+    missing: Any,
     weights: str | None,
     leave_out: list[str] | None,
     na_values: list[str] | None,
@@ -186,11 +189,13 @@ def _table(
     table_format: str | None,
 ) -> Any:
     from cslearn.data import DEFAULT_NA_VALUES, as_table
+    from cslearn.data._gaps import gaps_of
 
+    policy, own = gaps_of(missing)
     table = as_table(
         data,
         # For em they are a state at first, which the learner takes for what it is.
-        missing="state" if missing is Missing.em else missing.value,  # type: ignore[arg-type]  # one of those
+        missing="state" if policy == "em" else missing,
         sample_weight=weights,
         leave_out=leave_out or (),
         na_values=na_values or DEFAULT_NA_VALUES,
@@ -198,15 +203,15 @@ def _table(
         sep=sep,
         table_format=table_format,  # type: ignore[arg-type]  # checked there
     )
-    if missing is Missing.em and table_format is None:
+    if policy == "em" and table_format is None:
         from cslearn.data.incomplete import check_missing_label
 
-        check_missing_label(data, table, na_values=na_values or DEFAULT_NA_VALUES, sep=sep)
+        check_missing_label(data, table, na_values=na_values or DEFAULT_NA_VALUES, sep=sep, but_for=own)
     return table
 
 
 def _packing(
-    missing: Missing,
+    missing: Any,
     weights: str | None,
     leave_out: list[str] | None,
     na_values: list[str] | None,
@@ -216,10 +221,10 @@ def _packing(
     """Return the same options for packing a table; None where rows with gaps have to be looked at."""
     from cslearn.data import DEFAULT_NA_VALUES
 
-    if missing is Missing.em:
+    if missing == "em" or not isinstance(missing, str):
         return None
     return {
-        "missing": missing.value,
+        "missing": missing,
         "sample_weight": weights,
         "leave_out": leave_out or (),
         "na_values": na_values or DEFAULT_NA_VALUES,
@@ -231,7 +236,7 @@ def _packing(
 def _interventions(
     data: Path,
     column: str,
-    missing: Missing,
+    missing: Any,
     weights: str | None,
     leave_out: list[str] | None,
     na_values: list[str] | None,
@@ -240,10 +245,12 @@ def _interventions(
 ) -> Any:
     """Return which variables were set in which rows, by a column that names them."""
     from cslearn.data import DEFAULT_NA_VALUES, as_frame, as_table
+    from cslearn.data._gaps import gaps_of
     from cslearn.estimators.interventions import read_interventions
 
-    if missing in (Missing.drop, Missing.em):
-        raise InputError(f"--interventions cannot be combined with --missing {missing.value}")
+    policy = gaps_of(missing)[0]
+    if policy in ("drop", "em"):
+        raise InputError(f"--interventions cannot be combined with --missing {policy}")
     if table_format is None:
         frame = as_frame(data, na_values=na_values or DEFAULT_NA_VALUES, sep=sep)
     else:
@@ -374,7 +381,7 @@ def fit(
     max_iter: MaxIterations = None,
     n_chains: NumberOfChains = None,
     knowledge: KnowledgeFile = None,
-    missing: MissingOption = Missing.error,
+    missing: MissingOption = None,
     weights: Weights = None,
     interventions: Annotated[
         str | None,
@@ -400,22 +407,22 @@ def fit(
     """Learn a CStree from a table and write it to a file."""
     from cslearn.cli.large import fit_table
     from cslearn.cli.progress import fit_progress
-    from cslearn.cli.tables import with_file
+    from cslearn.cli.tables import read_gaps, with_file
     from cslearn.cli.text import fit_document, print_fit
     from cslearn.estimators import CStreeLearner
 
     mask = None
-    leave_out = _columns(leave_out)
+    leave_out, gaps = _columns(leave_out), read_gaps(missing)
     if interventions is not None:
-        mask = _interventions(data, interventions, missing, weights, leave_out, na_values, sep, table_format)
+        mask = _interventions(data, interventions, gaps, weights, leave_out, na_values, sep, table_format)
         leave_out = [*(leave_out or ()), interventions]
     if output is None:
         output = Path("model.json")
         if os.path.exists(output):
             raise InputError("there is a model.json here already: name the file to write with -o")
     check_outputs({"-o": output, "--checkpoint": checkpoint, "--posterior": posterior}, [data, knowledge])
-    packing = _packing(missing, weights, leave_out, na_values, max_states, sep)
-    read = partial(_table, data, missing, weights, leave_out, na_values, max_states, sep, table_format)
+    packing = _packing(gaps, weights, leave_out, na_values, max_states, sep)
+    read = partial(_table, data, gaps, weights, leave_out, na_values, max_states, sep, table_format)
     with fit_table(data, read, packing if mask is None and table_format is None else None) as table:
         _note_rare_states(table)
         with fit_progress() as callback:
@@ -429,7 +436,7 @@ def fit(
                 parameters=parameters.value,
                 search=_search(search, n_iter, checkpoint, max_iter=max_iter, n_chains=n_chains),
                 knowledge=_knowledge(knowledge, weights, leave_out),
-                missing=missing.value,
+                missing=gaps,  # type: ignore[arg-type]  # read_gaps has checked it
                 random_state=seed,
                 n_jobs=jobs,
                 callback=callback,
@@ -483,7 +490,7 @@ def show(
         if data is not None:
             from cslearn.cli.tables import read_for_model
 
-            table, _ = read_for_model(tree, data, missing, weights, na_values, sep, table_format)
+            table = read_for_model(tree, data, missing, weights, na_values, sep, table_format)
         form = "csv" if csv else "latex" if latex else "json" if json_output else "text"
         _show_relations(tree, table, ess, form)
     elif json_output:
@@ -544,42 +551,49 @@ def score(
     table_format: Format = None,
     json_output: Json = False,
 ) -> None:
-    """Score rows: their mean log-probability under a model."""
+    """Score rows: their mean log-probability under a model. Gaps are summed out, or rows with them left out."""
     import numpy as np
 
     from cslearn import CStree
     from cslearn.cli.batches import few_notes, row_writer
-    from cslearn.cli.tables import note_left_out, rows_for_model
+    from cslearn.cli.tables import reading, score_rows
     from cslearn.cli.text import print_score
     from cslearn.data import DEFAULT_NA_VALUES
     from cslearn.data.batching import iter_sources
+    from cslearn.inference.completed import policy_for
 
     check_outputs({"-o": output}, [model, data])
     tree = CStree.load(model)
-    total, weight, rows, read, impossible, first, why = 0.0, 0.0, 0, 0, 0, None, ""
-    counts: dict[str, Any] = {}
+    policy = policy_for(tree, None if missing is None else missing.value)
+    total, weight, rows, read, impossible, first = 0.0, 0.0, 0, 0, 0, None
+    counts: dict[str, Any] | None = {}
+    options = reading(weights, na_values, sep, table_format)
     wanted = [*tree.variables, *([weights] if weights else [])]
     markers = na_values or DEFAULT_NA_VALUES
     batches = [data] if table_format else iter_sources(data, wanted, tree.states, markers, sep)
     with row_writer(output, False) if output is not None else nullcontext() as writer, few_notes():
         for batch in batches:
-            table, used, reason = rows_for_model(tree, batch, missing, weights, na_values, sep, table_format)
-            logs = tree.log_prob(table)
+            logs, used, row_weights, counted = score_rows(tree, batch, policy, **options)
             if writer is not None:
                 # Rows that were left out have a line too, so that line and row go together. Alone in its line, an empty
                 # cell must be quoted: otherwise readers skip it.
                 cells = np.full(len(used), '""', dtype=object)
                 cells[used] = [repr(value) for value in logs.tolist()]
                 writer.text(("" if read else "log_prob\n") + "".join(f"{cell}\n" for cell in cells))
-            row_weights = np.ones(table.n) if table.weights is None else table.weights
             lost = np.isneginf(logs) & (row_weights > 0)
             if lost.any() and first is None:
                 first = read + int(np.flatnonzero(used)[lost][0]) + 1
             total += float(row_weights @ np.where((row_weights > 0) & ~lost, logs, 0.0))
-            weight, rows, read = weight + table.total_weight, rows + table.n, read + len(used)
-            impossible, why = impossible + int(lost.sum()), why or reason
-            counts = {v: counts.get(v, 0) + cells for v, cells in tree.count_stages(table).items()}
-    note_left_out(read - rows, read, why)
+            weight, rows, read = weight + float(row_weights.sum()), rows + len(logs), read + len(used)
+            impossible += int(lost.sum())
+            if counts is None or counted is None:
+                counts = None
+            else:
+                counts = {v: counts.get(v, 0) + cells for v, cells in counted.items()}
+    if rows < read:
+        note(f"{read - rows:,} of {read:,} rows have missing cells and are left out.")
+    elif counts is None:
+        note("Missing cells are summed out: a row has the probability of what is known of it.")
     document = {
         "rows": rows,
         "rows_left_out": read - rows,
@@ -587,7 +601,7 @@ def score(
         "mean_log_prob": None if impossible or not rows else total / weight,
         "total_log_prob": None if impossible else total,
         "impossible_rows": impossible,
-        "bic": tree.bic_of_counts(counts),
+        "bic": None if counts is None else tree.bic_of_counts(counts),
     }
     if json_output:
         print(json.dumps(document))
@@ -607,7 +621,7 @@ def estimate(
     max_iter: MaxIterations = None,
     n_chains: NumberOfChains = None,
     knowledge: KnowledgeFile = None,
-    missing: MissingOption = Missing.error,
+    missing: MissingOption = None,
     weights: Weights = None,
     leave_out: LeaveOut = None,
     na_values: NaValues = None,
@@ -617,17 +631,21 @@ def estimate(
     json_output: Json = False,
 ) -> None:
     """Tell the time and memory that `cslearn fit` will take, before it runs."""
+    from cslearn.cli.tables import read_gaps
     from cslearn.cli.text import print_estimate
-    from cslearn.estimators.cost import estimate_cost
+    from cslearn.data._gaps import gaps_of
+    from cslearn.estimators.cost import estimate_cost, estimate_cost_with_gaps
 
-    cost = estimate_cost(
-        _table(data, missing, weights, _columns(leave_out), na_values, max_states, sep, table_format),
-        beta=_number(beta),
-        search=_search(search, n_iter, max_iter=max_iter, n_chains=n_chains),
-        candidates=_selection(candidates, alpha),
-        max_memory=_bytes(max_memory),
-        knowledge=_knowledge(knowledge, weights, _columns(leave_out)),
-    )
+    policy, own = gaps_of(read_gaps(missing))
+    table = _table(data, read_gaps(missing), weights, _columns(leave_out), na_values, max_states, sep, table_format)
+    options: dict[str, Any] = {
+        "beta": _number(beta),
+        "search": _search(search, n_iter, max_iter=max_iter, n_chains=n_chains),
+        "candidates": _selection(candidates, alpha),
+        "max_memory": _bytes(max_memory),
+        "knowledge": _knowledge(knowledge, weights, _columns(leave_out)),
+    }
+    cost = estimate_cost_with_gaps(table, own, **options) if policy == "em" else estimate_cost(table, **options)
     if json_output:
         print(json.dumps(cost.document()))
     else:

@@ -135,7 +135,7 @@ def effect(
     name, state = outcome_and_state(outcome, tree)
     table = None
     if data is not None:
-        table, _ = read_for_model(tree, data, missing, weights, na_values, sep, table_format)
+        table = read_for_model(tree, data, missing, weights, na_values, sep, table_format)
     found = effect_of(
         tree,
         name,

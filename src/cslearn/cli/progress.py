@@ -46,7 +46,7 @@ def tell_if_compiling() -> None:
 
 def _cost_of_exact(progress: Progress) -> str:
     """Say what an exact search will take."""
-    from cslearn.cli.text import duration
+    from cslearn._wording import duration
 
     memory = max((progress.memory or 0.0) / 2**20, 1)
     size = f"{memory:,.0f} MB" if memory < 1000 else f"{memory / 1024:,.1f} GB"

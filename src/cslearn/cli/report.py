@@ -52,7 +52,7 @@ def report(
     tree = CStree.load(model)
     table = None
     if data is not None:
-        table, _ = read_for_model(tree, data, missing, weights, na_values, sep, table_format)
+        table = read_for_model(tree, data, missing, weights, na_values, sep, table_format)
     name, state = (None, None) if outcome is None else outcome_and_state(outcome, tree)
     write_report(tree, output, table, title=title, outcome=name, state=state)
     size = output.stat().st_size / 2**20

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cslearn.cli.streams import note
+from cslearn.errors import InputError
 
 if TYPE_CHECKING:
     from cslearn import CStree
-    from cslearn.data import Table
+    from cslearn.inference.completed import ModelRows
 
-__all__ = ["learned_from", "note_left_out", "read_for_model", "rows_for_model", "with_file"]
+__all__ = ["Scored", "learned_from", "read_for_model", "read_gaps", "reading", "score_rows", "with_file"]
+
+POLICIES = ("error", "drop", "state", "em")
 
 
 def with_file(tree: CStree, data: Path) -> CStree:
@@ -43,54 +46,80 @@ def _hash(path: Path) -> str | None:
         return None
 
 
+def read_gaps(texts: list[str] | None) -> str | dict[str | None, str]:
+    """Read what is done about missing cells: of all columns, as ``drop``, and of single ones, as ``grade=state``."""
+    whole = [text for text in texts or () if "=" not in text]
+    single = [text.rpartition("=") for text in texts or () if "=" in text]
+    if len(whole) > 1:
+        raise InputError(f"--missing is given as {' and as '.join(whole)}: choose one for all columns")
+    policy = whole[0] if whole else "error"
+    if policy not in POLICIES:
+        raise InputError(f"--missing is {', '.join(POLICIES[:-1])} or {POLICIES[-1]}, or COLUMN=state, not {policy!r}")
+    for column, _, how in single:
+        if how != "state":
+            raise InputError(f"--missing {column}={how}: of a single column missing cells can be made a state alone")
+    return {**{column: "state" for column, _, _ in single}, None: policy} if single else policy
+
+
 def read_for_model(
     tree: CStree,
     data: Any,
-    missing: str | None,
+    missing: Any,
     weights: str | None,
     na_values: list[str] | None,
     sep: str | None,
     table_format: str | None,
-) -> tuple[Table, NDArray[np.bool_]]:
-    """Return the rows that a model can be compared with, and which rows of the file they are; see below."""
-    table, used, why = rows_for_model(tree, data, missing, weights, na_values, sep, table_format)
-    note_left_out(len(used) - table.n, len(used), why)
-    return table, used
+) -> ModelRows:
+    """Return the rows that a model is compared with; a note tells what was done about missing cells."""
+    from cslearn.inference.completed import rows_for_model
+
+    options = reading(weights, na_values, sep, table_format)
+    rows = rows_for_model(tree, data, missing=None if missing is None else missing.value, **options)
+    note_gaps(tree, rows, missing)
+    return rows
 
 
-def note_left_out(left_out: int, n: int, why: str) -> None:
-    """Tell how many rows were left out, if any were."""
-    if left_out:
-        note(f"{left_out:,} of {n:,} rows have missing cells and are left out{why}")
+def note_gaps(tree: CStree, rows: ModelRows, missing: Any) -> None:
+    """Tell what was done about missing cells, and why."""
+    if rows.note:
+        learned = "" if missing is not None else f" (The model was learned with --missing {rows.policy}.)"
+        note(rows.note + learned)
 
 
-def rows_for_model(
-    tree: CStree,
-    data: Any,
-    missing: str | None,
-    weights: str | None,
-    na_values: list[str] | None,
-    sep: str | None,
-    table_format: str | None = None,
-) -> tuple[Table, NDArray[np.bool_], str]:
-    """Return the rows that a model can be compared with, which rows of the data they are, and why not all.
+class Scored(NamedTuple):
+    """The log-probabilities of rows, which of those read they are, their weights, and the counts if none has gaps."""
 
-    Rows with missing cells are left out if `missing` is ``"drop"``, and unless it is given also if the model says that
-    it was learned without them (``drop``) or with sums over them (``em``).
-    """
+    logs: NDArray[np.float64]
+    used: NDArray[np.bool_]
+    weights: NDArray[np.float64]
+    counts: dict[str, NDArray[np.float64]] | None
+
+
+def score_rows(tree: CStree, data: Any, policy: Any, **options: Any) -> Scored:
+    """Return how probable rows are: those with gaps are summed over what they may be, or left out."""
+    from cslearn.data import Table
+    from cslearn.inference.completed import codes_with_gaps
+
+    if policy == "error":
+        table = tree.encode(data, **options)
+        used: NDArray[np.bool_] = np.ones(table.n, dtype=np.bool_)
+    else:
+        codes, weights = codes_with_gaps(tree, data, **options)
+        used = (codes >= 0).all(axis=1)
+        if policy == "em" and not used.all():
+            tree.needed_parameters()
+            every = np.ones(len(codes))
+            logs = tree.queries.rows.log_prob(codes)
+            return Scored(logs, every.astype(np.bool_), every if weights is None else weights, None)
+        kept = None if weights is None else weights[used]
+        table = Table(codes[used], tree.variables, [tree.states[v] for v in tree.variables], kept)
+    row_weights = np.ones(table.n) if table.weights is None else table.weights
+    return Scored(tree.log_prob(table), used, row_weights, tree.count_stages(table))
+
+
+def reading(
+    weights: str | None, na_values: list[str] | None, sep: str | None, table_format: str | None
+) -> dict[str, Any]:
+    """Return the options for reading a table that were given."""
     given = {"sep": sep, "sample_weight": weights, "na_values": na_values, "table_format": table_format}
-    options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-    learned = (tree.learning or {}).get("settings", {}).get("missing")
-    if missing == "error":
-        options["missing"] = "error"
-    elif table_format is None and (missing == "drop" or learned in ("drop", "em")):
-        from cslearn.data.incomplete import has_no_gaps
-
-        reading = {name: options[name] for name in ("sep", "na_values") if name in options}
-        whole = has_no_gaps(data, tree.states, **reading)
-        if not whole.all():
-            table = tree.encode(data, missing="drop", **options)
-            why = "" if missing == "drop" else f"; the model was learned with --missing {learned}"
-            return table, whole, why
-    table = tree.encode(data, **options)
-    return table, np.ones(table.n, dtype=np.bool_), ""
+    return {name: value for name, value in given.items() if value is not None}

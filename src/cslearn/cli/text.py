@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.table import Table as TextTable
 
+from cslearn._wording import duration
 from cslearn.cli.streams import plain
 
 if TYPE_CHECKING:
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from cslearn.priors import Prior
 
 __all__ = [
-    "duration",
     "fit_document",
     "model_document",
     "print_adjustment",
@@ -44,6 +44,8 @@ __all__ = [
 ]
 
 SHOWN_RELATIONS = 10
+# Edges that are less probable have their probability beside them.
+SURE = 0.95
 TRAINED = {
     True: "The model was learned from this very file: on other rows it will be less accurate.",
     False: "The model was learned from another file.",
@@ -113,14 +115,51 @@ def _chains_document(learner: CStreeLearner) -> dict[str, Any]:
 
 # ---------------------------------------------------------------- text
 def _variables(tree: CStree) -> TextTable:
-    """Return a table with a row for each variable, in the learned order."""
+    """Return a table with a row for each variable, in the learned order; unsure edges with their probability."""
+    joined = _joined(tree)
     table = TextTable(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for name, justify in (("variable", "left"), ("states", "right"), ("stages", "right"), ("depends on", "left")):
         table.add_column(name, justify=justify, header_style="bold")  # type: ignore[arg-type]
     for v in tree.order:
-        parents = ", ".join(tree.parents[v]) or "-"
+        parents = ", ".join(_with_probability(u, joined.get(frozenset((u, v)))) for u in tree.parents[v]) or "-"
         table.add_row(plain(v), str(len(tree.states[v])), str(len(tree.stagings[v])), plain(parents))
     return table
+
+
+def _joined(tree: CStree) -> dict[frozenset[str], float]:
+    """Return how probable it is that two variables are joined, either way; empty if the file does not say."""
+    kept = (tree.learning or {}).get("edges")
+    if kept is None:
+        return {}
+    found = {frozenset((u, v)): 0.0 for v in tree.order for u in tree.parents[v]}
+    found |= {frozenset(edge["between"]): min(edge["forward"] + edge["backward"], 1.0) for edge in kept}
+    return found
+
+
+def _with_probability(name: str, probability: float | None) -> str:
+    return name if probability is None or probability >= SURE else f"{name} ({probability:.2f})"
+
+
+def _print_edges_in_brief(console: Console, tree: CStree, output: Path | str) -> None:
+    """Print how sure the edges are, and how to see all of them."""
+    from cslearn.posterior import edge_table
+
+    if (tree.learning or {}).get("edges") is None:
+        return
+    table = edge_table(tree, SURE)
+    there = int((table["in_model"] != "").sum())
+    edges, told = sum(map(len, tree.parents.values())), int((table["directed"] & (table["in_model"] != "")).sum())
+    if not edges:
+        return
+    error = (tree.learning or {}).get("edge_error")
+    errors = f" Standard errors are up to {error:.2g}." if error else ""
+    unsure = "; of the others it is in brackets above" if there < edges else ""
+    _say(
+        console,
+        f"{there:,} of {_plural(edges, 'dependence')} {'has' if there == 1 else 'have'} a probability of at least"
+        f" {SURE:g}{unsure}.{f' The direction of {told:,} of these is identified.' if there else ''}{errors}",
+    )
+    _say(console, f"All edge probabilities: cslearn edges {output}")
 
 
 def _print_findings(
@@ -141,13 +180,23 @@ def _print_findings(
         count = _shown(len(ignored), most, " with the strongest evidence")
         _say(console, f"Ignored by the model, although the data speak for it{count}:")
         _print_rows(console, ignored, most)
-        _say(console, "  (A larger context bound, --beta, may let the model tell these apart.)")
+        _say(console, f"  ({_why_ignored(tree)})")
     undecided = len(found.with_verdict("undecided"))
     if undecided:
         _say(console, f"Undecided: {undecided:,} further {'relation' if undecided == 1 else 'relations'} of the model.")
+    gaps = (tree.learning or {}).get("rows_with_gaps")
+    if gaps and found[0].n_rows is not None:
+        _say(console, f"{gaps:,} rows have missing cells, so numbers of rows are expected counts.")
     cut = most is not None and max(len(holding), len(ignored)) > most
     if more and (cut or undecided):
         _say(console, f"All relations, with the evidence: {more}")
+
+
+def _why_ignored(tree: CStree) -> str:
+    """Return why a model may have left out what the data speak for."""
+    if (tree.learning or {}).get("settings", {}).get("beta") == "auto":
+        return "The model splits a stage only where the evidence outweighs the prior's price of a split."
+    return "A larger context bound, --beta, may let the model tell these apart."
 
 
 def _shown(n: int, most: int | None, which: str) -> str:
@@ -160,7 +209,9 @@ def _print_rows(console: Console, rows: RelationTable, most: int | None) -> None
     for row in rows[: len(rows) if most is None else most]:
         factor = ""
         if row.log_bayes_factor is not None and row.n_rows is not None:
-            factor = f"  (log Bayes factor {row.log_bayes_factor:.1f}, {row.n_rows:,.0f} rows)"
+            # Of a dependence that is ignored the evidence for it is told, which is that against the relation.
+            size = -row.log_bayes_factor if row.verdict == "ignored" else row.log_bayes_factor
+            factor = f"  (log Bayes factor {size:.1f}, {row.n_rows:,.0f} rows)"
         _say(console, f"  {row.in_words()}{factor}")
 
 
@@ -218,6 +269,7 @@ def print_fit(learner: CStreeLearner, table: TableLike, output: Path, verbose: b
     if learner.estimate_ == "central":
         order = "an order in the middle of the drawn ones"
     _say(console, f"Dependences point along {order}; the data may fit other directions as well.")
+    _print_edges_in_brief(console, learner.cstree_, output)
     if learner.candidates_.dropped or learner.candidates_.notes:
         _say(console, learner.candidates_.describe())
     if table.constant:
@@ -298,7 +350,8 @@ def print_score(document: dict[str, Any], first_impossible: int | None) -> None:
             f"impossible rows       {document['impossible_rows']:,}, the first is row {first_impossible}:"
             " the model gives them probability zero",
         )
-    _say(console, f"BIC of the structure  {document['bic']:,.2f} (smaller is better)")
+    bic = "- (for complete rows only)" if document["bic"] is None else f"{document['bic']:,.2f} (smaller is better)"
+    _say(console, f"BIC of the structure  {bic}")
 
 
 def print_confusion(target: str, states: Sequence[Any], document: dict[str, Any]) -> None:
@@ -390,6 +443,12 @@ def print_estimate(cost: Cost) -> None:
         )
     _say(console, f"memory                {max(cost.memory_bytes / 2**20, 1):,.0f} MB")
     _say(console, f"all together          {duration(cost.seconds)}; {cost.dominated_by} takes most of it")
+    if cost.rounds > 1:
+        _say(
+            console,
+            f"That is up to {cost.rounds} fits, each to a table completed by the model before. Completing them is not"
+            " estimated; it takes long where many cells that depend on one another are missing in one row.",
+        )
     if cost.first_pass:
         _say(
             console,
@@ -400,12 +459,3 @@ def print_estimate(cost: Cost) -> None:
 
 def _plural(number: int, noun: str) -> str:
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
-
-
-def duration(seconds: float) -> str:
-    """Return a time in words, rounded as an estimate is."""
-    if seconds < 1:
-        return "under a second"
-    if seconds < 120:
-        return f"about {seconds:.0f} s"
-    return f"about {seconds / 60:.0f} min" if seconds < 7200 else f"about {seconds / 3600:.1f} h"

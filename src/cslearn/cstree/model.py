@@ -17,6 +17,7 @@ from cslearn._wording import option, wording
 from cslearn.counts import draw_states, stage_counts, stage_of_rows
 from cslearn.cstree.parameters import Method, estimate
 from cslearn.data import Table, as_table
+from cslearn.data.incomplete import MISSING_STATE
 from cslearn.errors import InputError, LimitError
 from cslearn.stagings import Context, Staging
 from cslearn.stagings.types import frozen
@@ -473,8 +474,10 @@ class CStree:
         Missing cells of variables that have the state ``"missing"`` are in that state; `options` are those of
         :func:`cslearn.data.as_table`.
         """
-        missing: Literal["error", "state"] = "state" if any("missing" in s for s in self.states.values()) else "error"
-        return as_table(data, variables=self.variables, states=dict(self.states), **{"missing": missing, **options})
+        policy = options.pop("missing", "error")
+        gaps: dict[str | None, str] = {v: "state" for v, labels in self.states.items() if MISSING_STATE in labels}
+        missing = {**gaps, None: policy} if gaps else policy
+        return as_table(data, variables=self.variables, states=dict(self.states), missing=missing, **options)
 
     def log_prob(self, data: Any) -> Floats:
         """Return the log-probability of every row.

@@ -85,6 +85,11 @@ def _about_gaps() -> str:
             f' "missing" a state of its own; for learning there is {option("missing", "em")} too, which uses what is'
             " there of every row."
         )
+    if offers("missing", "em"):
+        return (
+            f"Pass {option('missing', 'em')} to sum over what the cells may be, or {option('missing', 'drop')} to leave"
+            " those rows out."
+        )
     leave = f"Pass {option('missing', 'drop')} to leave" if offers("missing", "drop") else "Leave"
     return f"{leave} those rows out, or fill them in with `cslearn impute`."
 

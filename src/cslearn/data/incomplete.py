@@ -19,7 +19,7 @@ from cslearn.data.reading import DEFAULT_NA_VALUES
 from cslearn.data.table import Table
 from cslearn.errors import DataWarning, InputError
 
-__all__ = ["MISSING_STATE", "check_missing_label", "has_no_gaps", "incomplete_codes", "refuse_missing_label"]
+__all__ = ["MISSING_STATE", "check_missing_label", "incomplete_codes", "refuse_missing_label"]
 
 
 def incomplete_codes(
@@ -105,42 +105,6 @@ def incomplete_codes(
     return codes
 
 
-def has_no_gaps(
-    source: Any,
-    states: Mapping[str, Sequence[Any]],
-    *,
-    na_values: Collection[str] = DEFAULT_NA_VALUES,
-    sep: str | None = None,
-) -> NDArray[np.bool_]:
-    """Tell which rows have no missing cell in the columns of some variables, as far as the data have these.
-
-    Parameters
-    ----------
-    source : DataFrame, list, dict, Table, str or path
-        As for :func:`as_table`.
-    states : mapping of str to sequence of states
-        The variables and their states.
-    na_values, sep
-        As for :func:`as_table`.
-
-    Returns
-    -------
-    ndarray of bool, shape (n,)
-
-    Examples
-    --------
-    >>> from cslearn.data.incomplete import has_no_gaps
-    >>> has_no_gaps({"a": [1, None, 2], "b": [None, "x", "y"]}, {"a": [1, 2]}).tolist()
-    [True, False, True]
-    """
-    data = open_source(source, array_names=None, sep=sep, na_values=na_values, states=states)
-    complete = np.ones(data.n, dtype=np.bool_)
-    for j, name in enumerate(data.names):
-        if name in states:
-            complete &= data.column(j).codes >= 0
-    return complete
-
-
 def _warn_misspelt(absent: Sequence[str], unused: Sequence[str]) -> None:
     """Name variables without a column and columns without a variable, if there are both."""
     if absent and unused:
@@ -153,13 +117,18 @@ def _warn_misspelt(absent: Sequence[str], unused: Sequence[str]) -> None:
 
 
 def check_missing_label(
-    source: Any, table: Table, *, na_values: Collection[str] = DEFAULT_NA_VALUES, sep: str | None = None
+    source: Any,
+    table: Table,
+    *,
+    na_values: Collection[str] = DEFAULT_NA_VALUES,
+    sep: str | None = None,
+    but_for: Collection[str] = (),
 ) -> None:
     """Refuse data of which a cell holds the label "missing", the state that `table` has for missing cells.
 
-    A source that is a :class:`Table` is not looked at: there that state stands for them.
+    A source that is a :class:`Table` is not looked at: there that state stands for them. Nor are the columns `but_for`.
     """
-    named = [name for name, labels in table.state_map.items() if MISSING_STATE in labels]
+    named = [name for name, labels in table.state_map.items() if MISSING_STATE in labels and name not in but_for]
     if named and not isinstance(source, Table):
         data = open_source(source, array_names=None, sep=sep, na_values=na_values)
         for name in named:

@@ -23,12 +23,14 @@ from cslearn.data._encoding import (
     missing_counts,
     refuse_missing,
 )
+from cslearn.data._gaps import gaps_of, gaps_row
 from cslearn.data._labels import State, listing, state_key
 from cslearn.data._markers import DEFAULT_NA_VALUES, warn_of_markers
 from cslearn.data._sources import open_source
 from cslearn.data._weights import check_weights, weights_of_column
 from cslearn.data.benchpress import read_benchpress
 from cslearn.data.packed import PackedTable
+from cslearn.data.structural_gaps import warn_of_structural_gaps
 from cslearn.data.table import Table
 from cslearn.errors import DataWarning, InputError
 
@@ -42,7 +44,7 @@ ALLOWED: Table_ = {
     "variables": Row(_NAMES, None),
     "leave_out": Row(_NAMES),
     "states": Row(kind("a mapping from names to sequences of labels", Mapping), None),
-    "missing": Row("error", "drop", "state"),
+    "missing": gaps_row("error", "drop", "state"),
     "na_values": Row(
         Rule("a sequence of texts", lambda x: isinstance(x, Iterable) and not isinstance(x, bytes), False)
     ),
@@ -57,7 +59,7 @@ def as_table(
     leave_out: Collection[str] = (),
     states: Mapping[str, Sequence[Any]] | None = None,
     sample_weight: ArrayLike | str | None = None,
-    missing: Literal["error", "drop", "state"] = "error",
+    missing: Literal["error", "drop", "state"] | Mapping[str | None, str] = "error",
     na_values: Collection[str] = DEFAULT_NA_VALUES,
     sep: str | None = None,
     max_states: int = 64,
@@ -88,11 +90,12 @@ def as_table(
     sample_weight : array of float, shape (n,), or str, optional
         Non-negative weights of the rows, or the name of the column that holds them, which then is no
         variable.
-    missing : {"error", "drop", "state"}, default "error"
+    missing : {"error", "drop", "state"} or mapping, default "error"
         What to do about missing cells (None, NaN, NaT, NA; in text files those in ``na_values``): raise an
         error; drop the rows that have any; or give the columns that have any a last state ``"missing"``. A
         column that holds the label ``"missing"`` besides missing cells is an error. If ``states`` is given
-        for the column it must contain ``"missing"``.
+        for the column it must contain ``"missing"``. A mapping such as ``{"grade": "state", None: "drop"}`` makes
+        missing cells a state of some columns, and has under None what is done about those of all others.
     na_values : collection of str
         The cells that count as missing. Only for text files. By default (``DEFAULT_NA_VALUES``) they are the empty
         cell, ``?``, ``NA``, ``NaN``, ``n/a``, ``null`` and the like; among numbers a dash, a dot, ``None`` and some
@@ -146,6 +149,11 @@ def as_table(
     if only_in_batches(source):
         from cslearn.data.packing import pack
 
+        if not isinstance(missing, str):
+            raise InputError(
+                f"{option('missing')} by column is for tables that are read at once; pack this one with one policy",
+                parameter="missing",
+            )
         packed = pack(
             source,
             variables=variables,
@@ -170,20 +178,27 @@ def as_table(
     if data.n == 0 and not all(name in given for name in names):
         refuse_empty()
 
+    policy, own = gaps_of(missing, names)
     columns = [data.column(data.names.index(name)) for name in names]
+    others = [column for column in columns if column.name not in own]
     weights = _read_weights(data, sample_weight)
     rows = data.start + np.arange(data.n)
     is_part = isinstance(source, Source)
     problems: list[str] = []
-    if missing == "error":
+    if policy == "error":
         try:
-            refuse_missing(missing_counts(columns), columns, data.n, text=data.text)
+            refuse_missing(missing_counts(others), others, data.n, text=data.text)
         except InputError as error:
             problems.append(str(error))
     else:
         warn_of_markers(columns)
-    if missing == "drop":
-        complete = complete_rows(columns, data.n, some=not is_part)
+    if policy == "drop":
+        warn_of_structural_gaps(
+            [column.name for column in others],
+            [column.labels for column in others],
+            [column.codes for column in others],
+        )
+        complete = complete_rows(others, data.n, some=not is_part)
         rows = rows[complete]
         columns = [column.take(complete) for column in columns]
         weights = None if weights is None else weights[complete]

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from cslearn._parameters import Row, Table, check, kind, whole
 from cslearn.cstree import CStree
 from cslearn.data import as_frame, incomplete_codes
+from cslearn.data._gaps import gaps_of
 from cslearn.errors import InputError
 from cslearn.estimators.learner import CStreeLearner, has_names
 from cslearn.inference.prediction import target_probabilities
@@ -133,7 +134,8 @@ class CStreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
         features = list(frame.columns)
         frame[self.target_] = pd.Categorical.from_codes(codes, categories=pd.Index(self.classes_))
         learner = self._joint_learner()
-        complete = frame.notna().all(axis=1).to_numpy() | (learner.missing != "drop")
+        policy, own = gaps_of(learner.missing)
+        complete = frame.drop(columns=list(own)).notna().all(axis=1).to_numpy() | (policy != "drop")
         self.class_weight_ = self._weights_of_classes(codes[complete], _at(sample_weight, complete))
         self.learner_ = learner.fit(frame, sample_weight=sample_weight)
         self.n_features_in_ = len(features)

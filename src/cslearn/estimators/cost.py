@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 from os import cpu_count
 from time import perf_counter
 from typing import Any, Literal
@@ -16,6 +16,7 @@ from cslearn.candidates.sets import DEFAULT_MEMORY, memory_of_tables
 from cslearn.data import Table
 from cslearn.estimators.greedy_search import greedy_search
 from cslearn.estimators.growing import GROWN_CHAINS, default_moves, first_scores, grown_prior
+from cslearn.estimators.incomplete import ROUNDS, copies_of, read_incomplete
 from cslearn.estimators.order_search import affordable, exact_memory
 from cslearn.estimators.settings import LEARNER, Chains, chains_of, selection_of
 from cslearn.grown import DEEPEST, GrownEngine, greedy_order
@@ -33,7 +34,7 @@ from cslearn.orders.posterior import PAIRS_AT_ONCE
 from cslearn.priors import ADAPTIVE, TreePrior
 from cslearn.scores import Scores
 
-__all__ = ["Cost", "estimate_cost", "exact_seconds"]
+__all__ = ["Cost", "estimate_cost", "estimate_cost_with_gaps", "exact_seconds"]
 
 # The part of the work that is timed: a fit of this many variables, or an exact search of so many.
 TRIAL_VARIABLES = 12
@@ -56,7 +57,8 @@ SMALL = 5 << 20
 class Cost:
     """The time and memory that a fit will take; at most that, if `up_to`, as chains that agree end earlier.
 
-    If `first_pass` it is that of the pass with two context variables alone, which a larger bound begins with.
+    If `first_pass` it is that of the pass with two context variables alone, which a larger bound begins with. With
+    missing cells that are summed over, the times are those of each of so many `rounds`, and `seconds` that of all.
     """
 
     rows: int
@@ -70,6 +72,7 @@ class Cost:
     up_to: bool = False
     exact_seconds: float | None = None
     first_pass: bool = False
+    rounds: int = 1
 
     @property
     def exact(self) -> bool:
@@ -87,7 +90,7 @@ class Cost:
     @property
     def seconds(self) -> float:
         """Seconds for everything that was estimated, selecting the candidates included."""
-        return self.candidates.seconds + self.score_seconds + self.order_seconds
+        return self.rounds * (self.candidates.seconds + self.score_seconds + self.order_seconds)
 
     @property
     def dominated_by(self) -> str:
@@ -116,7 +119,12 @@ class Cost:
             },
             "memory_bytes": self.memory_bytes,
             "dominated_by": self.dominated_by,
-            "covers": "the pass with two context variables" if self.first_pass else "the whole fit",
+            "rounds": self.rounds,
+            "covers": "the pass with two context variables"
+            if self.first_pass
+            else "the whole fit"
+            if self.rounds == 1
+            else "the fits to completed tables, without completing them",
         }
 
 
@@ -197,6 +205,35 @@ def estimate_cost(
         exact_seconds(of_all) if exact else None,
         beta == "auto" or beta > 2,
     )
+
+
+def estimate_cost_with_gaps(table: Table, own: Collection[str] = (), **options: Any) -> Cost:
+    """Estimate a fit with ``missing="em"``: rounds of fits to completed tables.
+
+    Parameters
+    ----------
+    table : Table
+        In which the state "missing" stands for cells that are not known.
+    own : collection of str
+        Variables of which it is a state like any other.
+    **options
+        As for :func:`estimate_cost`.
+
+    Examples
+    --------
+    >>> from cslearn.data import as_table
+    >>> from cslearn.estimators.cost import estimate_cost_with_gaps
+    >>> table = as_table({"a": ["x", None, "y"] * 50, "b": [0, 1, 1] * 50}, missing="state")
+    >>> cost = estimate_cost_with_gaps(table)
+    >>> cost.rows, cost.rounds
+    (350, 4)
+    """
+    filled, codes = read_incomplete(table, None, None, own)
+    gappy = (codes < 0).any(axis=1)
+    if not gappy.any():
+        return estimate_cost(filled, **options)
+    rows = np.repeat(np.arange(len(codes)), np.where(gappy, copies_of(int(gappy.sum())), 1))
+    return replace(estimate_cost(filled.take(rows), **options), rounds=1 + ROUNDS)
 
 
 def _grown_cost(

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from cslearn.counts import Contexts
 from cslearn.cstree import CStree
 from cslearn.graphs import CSIRelation, RelationTable, WeighedRelation
+from cslearn.inference.completed import rows_for_model
 from cslearn.orders import FIRST_ESS
 from cslearn.scores import Scores, log_marginal_likelihood
 from cslearn.stagings import Context, Staging
@@ -34,7 +35,8 @@ def relation_table(
     ----------
     tree : CStree
     data : Scores, Table, frame, array, path or whatever :func:`cslearn.data.as_table` reads
-        Scores come with an equivalent sample size of their own.
+        Scores come with an equivalent sample size of their own. Rows with gaps are treated as the model was learned:
+        left out, or with ``missing="em"`` completed, so that rows are expected counts.
     ess : float, optional
         Equivalent sample size of the Dirichlet priors; by default the one the model was learned with, or else 5.
     probabilities : mapping of CSIRelation to float, optional
@@ -55,7 +57,7 @@ def relation_table(
         scores = data
     else:
         settings = (tree.learning or {}).get("settings", {})
-        scores = Scores(tree.encode(data), ess=settings.get("ess", FIRST_ESS) if ess is None else ess)
+        scores = Scores(rows_for_model(tree, data).table, ess=settings.get("ess", FIRST_ESS) if ess is None else ess)
         scores.gamma = settings.get("gamma", 1.0)  # the prior counts of the fit
     known = {} if probabilities is None else probabilities
     weighed = {v: _weighed_stages(tree.stagings[v], v, scores) for v in tree.order if len(tree.stagings[v]) > 1}

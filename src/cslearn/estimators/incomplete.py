@@ -13,7 +13,8 @@ from the column they are in.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import warnings
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,38 +23,52 @@ from numpy.typing import NDArray
 from cslearn.cstree import CStree
 from cslearn.cstree.parameters import Method
 from cslearn.data import Table, as_table
+from cslearn.data._gaps import gaps_of
 from cslearn.data.incomplete import MISSING_STATE, check_missing_label, refuse_missing_label
-from cslearn.errors import InputError
-from cslearn.inference.gaps import complete_codes, em
+from cslearn.data.structural_gaps import warn_of_structural_gaps
+from cslearn.errors import EstimateWarning, InputError, LimitError
+from cslearn.estimators.evidence import relation_table
+from cslearn.graphs.evidence import evidence_record
+from cslearn.inference.completed import completed_table
+from cslearn.inference.gaps import EMResult, em
 
 if TYPE_CHECKING:
     from cslearn.estimators.learner import CStreeLearner
 
-__all__ = ["fit_incomplete", "read_incomplete"]
+__all__ = ["ROUNDS", "copies_of", "fit_incomplete", "read_incomplete"]
 
-# Copies of each row in a completed table, and rounds of learning after the first.
+# Copies of each row with gaps in a completed table, fewer where these are many rows, and rounds of learning after the
+# first.
 COPIES = 5
+MOST_COPIED = 10_000
 ROUNDS = 3
+# Rounds of parameters from drawn completions, where exact sums are too large.
+DRAWN_ROUNDS = 3
 # The first model is learned from the complete rows if they are at least this many, and this share of all.
 COMPLETE_ROWS = 50
 COMPLETE_SHARE = 0.05
 
 
-def read_incomplete(X: Any, states: Any, sample_weight: Any) -> tuple[Table, NDArray[np.int32]]:
+def read_incomplete(
+    X: Any, states: Any, sample_weight: Any, own: Collection[str] = ()
+) -> tuple[Table, NDArray[np.int32]]:
     """Return the states and weights of data as a table without rows, and the codes with -1 for missing cells.
 
     The state "missing" of a :class:`~cslearn.data.Table` stands for its missing cells, as ``as_table`` makes it. In
-    other data such a state is refused, because it would go by the same name as what is not known.
+    other data such a state is refused, because it would go by the same name as what is not known. Of the columns
+    `own` it is a state like any other.
     """
     for name, labels in (states or {}).items():
-        refuse_missing_label(name, labels)
+        if name not in own:
+            refuse_missing_label(name, labels)
     given = None if states is None else {v: [*labels, MISSING_STATE] for v, labels in states.items()}
     table = as_table(X, states=given, missing="state", sample_weight=sample_weight)
-    check_missing_label(X, table)
+    check_missing_label(X, table, but_for=own)
+    gaps_of(dict.fromkeys(own, "state"), table.variables)  # names columns that there are
     codes = table.codes.astype(np.int32)
     labels = []
     for column, (name, known) in enumerate(table.state_map.items()):
-        if MISSING_STATE in known:
+        if MISSING_STATE in known and name not in own:
             code = known.index(MISSING_STATE)
             codes[:, column] -= codes[:, column] > code
             codes[table.codes[:, column] == code, column] = -1
@@ -64,11 +79,18 @@ def read_incomplete(X: Any, states: Any, sample_weight: Any) -> tuple[Table, NDA
     return Table(codes.clip(0), table.variables, labels, table.weights), codes
 
 
+def copies_of(n_gappy: int) -> int:
+    """Return how often a row with gaps stands in a completed table: of many rows the draws even out by themselves."""
+    return min(COPIES, max(1, MOST_COPIED // max(n_gappy, 1)))
+
+
 def fit_incomplete(learner: CStreeLearner, X: Any, sample_weight: Any) -> None:
     """Fit a learner to data with missing cells: its attributes are those of the last round, and ``em_``."""
     from sklearn.base import clone
 
-    filled, codes = read_incomplete(X, learner.states, sample_weight)
+    own = gaps_of(learner.missing)[1]
+    filled, codes = read_incomplete(X, learner.states, sample_weight, own)
+    warn_of_structural_gaps(filled.variables, filled.states, list(codes.T))
     rng = np.random.default_rng(learner._seeds()[0].spawn(1)[0])
     weights = np.ones(len(codes)) if filled.weights is None else filled.weights
     inner = clone(learner).set_params(missing="error", states=None)
@@ -76,30 +98,64 @@ def fit_incomplete(learner: CStreeLearner, X: Any, sample_weight: Any) -> None:
     if (codes >= 0).all():
         inner._learn(filled)
         learner.__dict__.update({k: v for k, v in vars(inner).items() if k.endswith("_")})
-        learner.em_ = em(inner.cstree_, codes, method, ess=inner.ess_, weights=weights)
-        learner.cstree_ = _recorded(inner.cstree_, inner.cstree_.learning)
+        learner.em_ = em(inner.cstree_, codes, method, ess=inner.ess_, gamma=inner.gamma_, weights=weights)
+        learner.cstree_ = _recorded(inner.cstree_, inner.cstree_.learning, own)
         return
+    copies = copies_of(int((codes < 0).any(axis=1).sum()))
     inner._learn(_first(filled, codes, rng))
     seconds = dict(inner.timings_)
     for _ in range(0 if inner.interrupted_ else ROUNDS):
         before = inner.cstree_
-        inner._learn(_completed(before, filled, codes, weights, rng))
+        inner._learn(completed_table(before, codes, weights, copies, rng))
         seconds = {phase: spent + inner.timings_.get(phase, 0.0) for phase, spent in seconds.items()}
         same = (inner.cstree_.order, inner.cstree_.stagings) == (before.order, before.stagings)
         if same or inner.interrupted_:
             break
     learner.__dict__.update({k: v for k, v in vars(inner).items() if k.endswith("_")})
     learner.timings_ = seconds
-    learner.em_ = em(inner.cstree_, codes, method, ess=inner.ess_, weights=weights)
+    learner.em_ = _parameters(inner, codes, method, weights, rng)
     fitted, record = learner.em_.tree, dict(inner.cstree_.learning or {})
-    record |= {"rows": len(codes), "weight": None if filled.weights is None else filled.total_weight}
-    learner.cstree_ = _recorded(fitted, record)
+    # What the data say of the relations is said of the data completed by this very model, as a report does.
+    learner.relations_ = relation_table(
+        _recorded(fitted, record), completed_table(fitted, codes, filled.weights), ess=inner.ess_
+    )
+    record |= {
+        "rows": len(codes),
+        "rows_with_gaps": int((codes < 0).any(axis=1).sum()),
+        "weight": None if filled.weights is None else filled.total_weight,
+        "evidence": evidence_record(fitted, learner.relations_),
+    }
+    learner.cstree_ = _recorded(fitted, record, own)
 
 
-def _recorded(tree: CStree, record: Mapping[str, Any] | None) -> CStree:
+def _parameters(
+    learner: CStreeLearner,
+    codes: NDArray[np.int32],
+    method: Method,
+    weights: NDArray[np.float64],
+    rng: np.random.Generator,
+) -> EMResult:
+    """Estimate the parameters by EM; from drawn completions where the sums over the gaps of a row are too large."""
+    tree, options = learner.cstree_, {"ess": learner.ess_, "gamma": learner.gamma_}
+    try:
+        return em(tree, codes, method, weights=weights, **options)
+    except LimitError:
+        for _ in range(DRAWN_ROUNDS):
+            tree = tree.fit_parameters(completed_table(tree, codes, weights, random_state=rng), method, **options)
+    warnings.warn(
+        "Some rows miss so many cells that depend on one another that sums over them are too large: parameters are"
+        " estimated from draws of these cells.",
+        EstimateWarning,
+        stacklevel=5,
+    )
+    return EMResult(tree, [], np.nan, False)
+
+
+def _recorded(tree: CStree, record: Mapping[str, Any] | None, own: Collection[str] = ()) -> CStree:
     """Return the CStree with a record that says how missing cells were dealt with."""
     record = dict(record or {})
-    record["settings"] = {**record.get("settings", {}), "missing": "em"}
+    states = {"missing_is_a_state_of": sorted(own)} if own else {}
+    record["settings"] = {**record.get("settings", {}), "missing": "em", **states}
     return CStree(tree.order, tree.stagings, tree.parameters, states=tree.states, learning=record)
 
 
@@ -113,15 +169,3 @@ def _first(filled: Table, codes: NDArray[np.int32], rng: np.random.Generator) ->
         missing = column < 0
         column[missing] = rng.choice(column[~missing], size=int(missing.sum()))
     return Table(drawn, filled.variables, filled.states, filled.weights)
-
-
-def _completed(
-    tree: Any, filled: Table, codes: NDArray[np.int32], weights: NDArray[np.float64], rng: np.random.Generator
-) -> Table:
-    """Return the rows, those with missing cells several times, each completed by a draw."""
-    complete = (codes >= 0).all(axis=1)
-    copies = np.concatenate([np.flatnonzero(complete), np.repeat(np.flatnonzero(~complete), COPIES)])
-    shares = np.where(complete, 1.0, 1 / COPIES)[copies]
-    return Table(
-        complete_codes(tree, codes[copies], "draw", rng), filled.variables, filled.states, weights[copies] * shares
-    )

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from cslearn._wording import option
 from cslearn.data import PackedTable, Table, as_frame
+from cslearn.data._gaps import gaps_of
 from cslearn.errors import InputError
 
 __all__ = ["read_interventions"]
@@ -17,7 +18,7 @@ NONE = {"", "0", "0.0", "none", "None", "nan"}
 
 
 def read_interventions(
-    X: Any, interventions: Any, sample_weight: Any = None, missing: str = "error"
+    X: Any, interventions: Any, sample_weight: Any = None, missing: Any = "error"
 ) -> tuple[Any, NDArray[np.bool_] | None]:
     """Return the data without a column of interventions, and a mask of what was set, shape (n, p).
 
@@ -25,8 +26,9 @@ def read_interventions(
     ----------
     X, interventions, sample_weight
         As for :meth:`cslearn.CStreeLearner.fit`.
-    missing : str
-        If ``"drop"``, rows with missing cells are dropped here already, so that data and mask stay together.
+    missing : str or mapping
+        If it is ``"drop"``, or that for all but some columns, rows with missing
+        cells are dropped here already, so that data and mask stay together.
 
     Examples
     --------
@@ -51,8 +53,9 @@ def read_interventions(
         interventions = frame.pop(interventions)
     names = [name for name in frame.columns if not (isinstance(sample_weight, str) and name == sample_weight)]
     mask = _mask(interventions, names, len(frame))
-    if missing == "drop":
-        complete = frame[names].notna().all(axis=1).to_numpy()
+    policy, own = gaps_of(missing)
+    if policy == "drop":
+        complete = frame[[name for name in names if name not in own]].notna().all(axis=1).to_numpy()
         if not isinstance(sample_weight, str) and sample_weight is not None and not complete.all():
             raise InputError(
                 f"{option('missing', 'drop')} with interventions takes weights from a column: give its name"

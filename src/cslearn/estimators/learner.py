@@ -18,12 +18,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from cslearn._numerics import RandomState, as_generator
 from cslearn._parameters import check, with_nested
-from cslearn._wording import offers, option, spoken_value
+from cslearn._wording import duration, offers, option, spoken_value
 from cslearn.candidates import CandidateSets, Knowledge
 from cslearn.candidates.sets import DEFAULT_MEMORY
 from cslearn.cstree import CStree
 from cslearn.cstree.parameters import Method, estimate
 from cslearn.data import TableLike
+from cslearn.data._gaps import gaps_of
 from cslearn.errors import ConvergenceWarning, DataWarning, InputError
 from cslearn.estimators.averaging import averaged_parameters
 from cslearn.estimators.context_bounds import used_candidates
@@ -44,7 +45,7 @@ from cslearn.estimators.settings import ENSEMBLE, LEARNER, PC, All, Chains, Give
 from cslearn.graphs.evidence import evidence_record
 from cslearn.orders import Progress
 from cslearn.orders.summary import summarise
-from cslearn.posterior import CStreePosterior, edge_record
+from cslearn.posterior import CStreePosterior, edge_error, edge_record
 from cslearn.priors import ADAPTIVE, Prior
 from cslearn.scores import Scores
 
@@ -100,7 +101,7 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         Forbidden and required edges and tiers; see :class:`cslearn.candidates.Knowledge`.
     states : mapping of str to sequence of states, optional
         States of some or all variables, if not all of them are in the data or their order matters.
-    missing : {"error", "drop", "state", "em"}
+    missing : {"error", "drop", "state", "em"} or mapping
         What is done about missing values; see :func:`cslearn.data.as_table`. With ``"em"`` the structure is learned
         from data completed by the model learned before, in turns, and the parameters by expectation-maximisation; see
         :mod:`cslearn.estimators.incomplete`.
@@ -182,7 +183,7 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         search: Literal["auto", "greedy", "exact", "mcmc"] | Chains = "auto",
         knowledge: Knowledge | Mapping[str, Any] | None = None,
         states: Mapping[str, Sequence[Any]] | None = None,
-        missing: Literal["error", "drop", "state", "em"] = "error",
+        missing: Literal["error", "drop", "state", "em"] | Mapping[str | None, str] = "error",
         random_state: int | np.random.RandomState | None = 0,
         n_jobs: int | None = None,
         callback: Callable[[str, Progress | None], None] | None = None,
@@ -231,7 +232,7 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         CStreeLearner
         """
         self._check_parameters()
-        if self.missing == "em":
+        if gaps_of(self.missing)[0] == "em":
             if interventions is not None:
                 raise InputError(
                     f"interventions cannot be combined with {option('missing', 'em')}: drop the rows with missing cells"
@@ -413,7 +414,7 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
                 "parameters": self.parameters,
                 "search": self.search if isinstance(self.search, str) else "mcmc",
                 "knowledge": {name: value for name, value in asdict(knowledge).items() if value} or None,
-                "missing": self.missing,
+                **_gaps_record(self.missing),
                 "seed": int(self.random_state) if isinstance(self.random_state, int | np.integer) else None,
             },
             "prior": {"name": self.prior_.name, **asdict(self.prior_)},
@@ -423,6 +424,7 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
             "interrupted": self.interrupted_,
             "orders": summarise(self.posterior_),
             "edges": edge_record(self.posterior_),
+            "edge_error": edge_error(self.posterior_),
         }
 
     @contextmanager
@@ -437,7 +439,7 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         check(LEARNER, self.get_params(deep=False))
         if chains_of(self.search).checkpoint is None:
             return
-        if self.missing == "em":
+        if gaps_of(self.missing)[0] == "em":
             raise InputError(
                 f"a checkpoint holds one search, and {option('missing', 'em')} makes several: leave"
                 f" {option('checkpoint')} out, or drop the rows with missing cells",
@@ -464,13 +466,23 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
                 stacklevel=3,
             )
         elif not self.posterior_.converged:
+            error = (self.cstree_.learning or {}).get("edge_error")
+            sure = "" if error is None else f" Edge probabilities have standard errors up to {error:.2g}."
             warnings.warn(
                 f"the chains have not converged after {chains[0].n_iter:,} moves each:"
-                f" {self.posterior_.verdict.reason}. The model may be good, but shares of the draws may be far"
-                f" from posterior probabilities. For those give {self._remedies()}.",
+                f" {self.posterior_.verdict.reason}.{sure} The model may be good all the same. For surer probabilities"
+                f" give {self._remedies()}{self._what_more_takes()}.",
                 ConvergenceWarning,
                 stacklevel=3,
             )
+
+    def _what_more_takes(self) -> str:
+        """Return how long converging chains will take, if that can be told."""
+        longer, seconds = self.posterior_.verdict.longer, self.timings_.get("orders", 0.0)
+        if not np.isfinite(longer):
+            return "; how many moves that takes cannot be told, as the chains disagree"
+        moves = round(longer * self.posterior_.chains[0].n_iter, -2)
+        return f"; about {moves:,.0f} moves are needed, which take {duration(longer * seconds)}"
 
     def _remedies(self) -> str:
         """Return what helps chains that have not converged."""
@@ -492,6 +504,12 @@ def _parameters_of(tree: CStree, scores: Scores, method: Method) -> dict[str, ND
         counts, sizes = scores.stage_counts(v, list(tree.stagings[v]))
         found[v] = estimate(counts, np.array([scores.a_stage(size) for size in sizes]), method)
     return found
+
+
+def _gaps_record(missing: Any) -> dict[str, Any]:
+    """Return what was done about missing cells as a file can hold it."""
+    policy, columns = gaps_of(missing)
+    return {"missing": policy, **({"missing_is_a_state_of": sorted(columns)} if columns else {})}
 
 
 def _plain(bound: Any) -> Any:

@@ -14,6 +14,7 @@ import numpy as np
 from cslearn._parameters import CALLABLE, MAPPING, PATH, Row, Rule, Settings, Table, kind, number, whole
 from cslearn._wording import option
 from cslearn.candidates import Knowledge
+from cslearn.data._gaps import gaps_row
 from cslearn.errors import InputError
 from cslearn.priors import ADAPTIVE, PRIORS, Prior
 
@@ -345,7 +346,7 @@ LEARNER: Table = {
     "estimate": Row("auto", "best", "central"),
     "knowledge": Row(kind("Knowledge", Knowledge), MAPPING, None),
     "states": Row(kind("a mapping of variables to lists of their states", Mapping), None),
-    "missing": Row("error", "drop", "state", "em"),
+    "missing": gaps_row("error", "drop", "state", "em"),
     "max_memory": Row(number("a positive number of bytes", above=0)),
     "random_state": Row(whole(0), kind("a RandomState", np.random.RandomState), None),
     "n_jobs": Row(whole(1), Rule("-1 for all cores", lambda jobs: isinstance(jobs, Integral) and jobs == -1), None),

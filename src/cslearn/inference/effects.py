@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from cslearn._numerics import RandomState, as_generator
 from cslearn._wording import offers, option
-from cslearn.data import Table
 from cslearn.errors import InputError, LimitError
 from cslearn.inference.adjustment import adjustment_sets
+from cslearn.inference.completed import ModelRows, rows_for_model
 from cslearn.inference.effect_table import (
     IGNORED,
     NO_EFFECT,
@@ -125,12 +125,14 @@ def effect(
     trees = [] if posterior is None else posterior.sample(int(n_draws), random_state=rng)
     tree = model if posterior is None else getattr(model, "cstree_", trees[0])
     question = _Question(tree, outcome, of, given, state, against)
+    of_fit = data is None
     data = posterior.scores.table if data is None and posterior is not None else data
-    table = None if data is None else _encoded(tree, data)
+    read = None if data is None else rows_for_model(tree, data)
+    table = None if read is None else read.table
     evidence = None
-    if table is not None:
+    if read is not None:
         gamma = (tree.learning or {}).get("settings", {}).get("gamma", 1.0)
-        evidence = StageEvidence(tree, table, _ess(tree, ess), question.exposure, question.targets, gamma)
+        evidence = StageEvidence(tree, read, _ess(tree, ess), question.exposure, question.targets, gamma)
     none: dict[tuple[int, int], float] | None = None
     if trees:
         answers = [_of_tree(drawn, question, len(trees)) for drawn in trees]
@@ -150,10 +152,17 @@ def effect(
                 for x in question.compared
             }
     first = [drawn.order.index(of) < drawn.order.index(outcome) for drawn in trees]
-    rows = _rows(question, measure, question.risks(modelled), question.risks(draws), none, table, interval, first)
+    rows = _rows(question, measure, question.risks(modelled), question.risks(draws), none, read, interval, first)
     if evidence is not None:
         rows = [_checked(row, question, evidence) for row in rows]
     notes = _notes(question, tree if not trees or tree is not trees[0] else None, exact, len(draws))
+    if of_fit and (tree.learning or {}).get("rows_with_gaps"):
+        notes.append("Proportions and n are of rows completed by the model; for observed ones give the data (data=).")
+    elif read is not None and read.expected:
+        notes.append(
+            f"{read.n_gappy:,} of {len(read.codes):,} rows have missing cells. Observed proportions are of rows that"
+            " are known in what they are about; intervals count only rows that are known in what a stage asks for."
+        )
     told = outcome, question.outcome_state, of, question.reference, measure, float(interval)
     return Effect(*told, tuple(rows), tuple(notes))
 
@@ -227,12 +236,6 @@ def _of_tree(tree: CStree, question: _Question, n_draws: int) -> tuple[Floats, b
     return joint_risks(tree, question.exposure, question.outcome, question.given, parameters, n_draws=n_draws)
 
 
-def _encoded(tree: CStree, data: Any) -> Table:
-    """Return data as the model was learned: rows with gaps have no place in counts."""
-    learned = (tree.learning or {}).get("settings", {}).get("missing")
-    return tree.encode(data, **({"missing": "drop"} if learned in ("drop", "em") else {}))
-
-
 def _ess(tree: CStree, ess: float | None) -> float:
     value = (tree.learning or {}).get("settings", {}).get("ess", 1.0) if ess is None else ess
     if not isinstance(value, int | float) or not 0 < value < np.inf:
@@ -257,7 +260,7 @@ def _rows(
     modelled: Floats,
     drawn: Floats,
     none: Mapping[tuple[int, int], float] | None,
-    table: Table | None,
+    data: ModelRows | None,
     interval: float,
     first: list[bool],
 ) -> list[EffectRow]:
@@ -267,7 +270,7 @@ def _rows(
     rows = []
     for s, stratum in enumerate(question.strata):
         for x in [question.base, *question.compared]:
-            n, observed = (None, None) if table is None else _observed(question, table, stratum, x)
+            n, observed = (None, None) if data is None else _observed(question, data, stratum, x)
             row = EffectRow(question.named(stratum), states[x], n, observed, float(modelled[x, s]))
             risks, reference = drawn[:, x, s], drawn[:, question.base, s]
             # A stratum that is impossible in some of the draws is judged by the others.
@@ -325,14 +328,19 @@ def _quantile(values: Floats, tail: float) -> float:
     return float(np.quantile(values, tail, method="inverted_cdf"))
 
 
-def _observed(question: _Question, table: Table, stratum: Pairs, x: int) -> tuple[float, float | None]:
-    """Return the number (or weight) of rows with a state of the exposure in a stratum, and their share of outcomes."""
-    rows: NDArray[np.bool_] = table.codes[:, question.exposure] == x
+def _observed(question: _Question, data: ModelRows, stratum: Pairs, x: int) -> tuple[float, float | None]:
+    """Return the number (or weight) of rows with a state of the exposure in a stratum, and their share of outcomes.
+
+    Rows of which the outcome is not known do not count.
+    """
+    # Completed rows are no observations.
+    codes, weights = (data.codes, data.weights) if data.expected else (data.table.codes, data.table.weights)
+    rows: NDArray[np.bool_] = (codes[:, question.exposure] == x) & (codes[:, question.outcome] >= 0)
     for v, code in stratum:
-        rows &= table.codes[:, v] == code
-    weights = np.ones(table.n) if table.weights is None else table.weights
+        rows &= codes[:, v] == code
+    weights = np.ones(len(codes)) if weights is None else weights
     n = float(weights[rows].sum())
-    cases = float(weights[rows & (table.codes[:, question.outcome] == question.state)].sum())
+    cases = float(weights[rows & (codes[:, question.outcome] == question.state)].sum())
     return n, cases / n if n > 0 else None
 
 

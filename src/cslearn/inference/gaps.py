@@ -52,9 +52,10 @@ class EMResult:
         The structure with the parameters of the last round.
     objective : list of float
         What EM increases, after each round, first for the parameters that it started from: for ``mle`` the
-        log-likelihood of the known cells; for ``mean`` that plus the logarithm of the prior it maximises with.
+        log-likelihood of the known cells; for ``mean`` that plus the logarithm of the prior it maximises with. Empty
+        if a learner estimated the parameters from draws, because the sums over the gaps of a row are too large.
     log_likelihood : float
-        The log-likelihood of the known cells under the parameters of the last round but one.
+        The log-likelihood of the known cells under the parameters of the last round but one; not a number after draws.
     converged : bool
         Whether the last round changed the objective by less than the tolerance.
     """
@@ -132,6 +133,7 @@ def em(
     method: Method = "mean",
     *,
     ess: float = 1.0,
+    gamma: float = 1.0,
     max_iter: int = 200,
     tol: float = 1e-6,
     weights: Any = None,
@@ -145,7 +147,7 @@ def em(
     data : frame, array, path or whatever :func:`cslearn.data.as_table` reads
         Missing cells are taken to be missing at random: that a cell is missing may depend on what is known of the row,
         not on the cell itself.
-    method, ess
+    method, ess, gamma
         As for :meth:`cslearn.CStree.fit_parameters`. For ``map`` the objective need not increase in every round.
     max_iter : int
         Most rounds.
@@ -173,7 +175,7 @@ def em(
     """
     codes = data if _is_codes(data) else incomplete_codes(data, tree.states)
     each = np.ones(len(codes)) if weights is None else np.asarray(weights, dtype=float)
-    return _EM(tree, codes, each, method, ess).run(max_iter, tol)
+    return _EM(tree, codes, each, method, ess, gamma).run(max_iter, tol)
 
 
 def _is_codes(data: Any) -> bool:
@@ -181,12 +183,14 @@ def _is_codes(data: Any) -> bool:
 
 
 class _EM:
-    def __init__(self, tree: CStree, codes: Codes, weights: Floats, method: Method, ess: float) -> None:
+    def __init__(
+        self, tree: CStree, codes: Codes, weights: Floats, method: Method, ess: float, gamma: float = 1.0
+    ) -> None:
         self.codes, self.weights, self.method = codes, weights, method
         self.d = [len(tree.states[v]) for v in tree.variables]
         self.contexts = [tree.coded_contexts[v] for v in tree.variables]
         self.a_stage = [
-            ess * np.array([1 / np.prod([self.d[u] for u, _ in pairs], initial=1) for pairs in contexts])
+            ess * np.array([np.prod([self.d[u] for u, _ in pairs], initial=1.0) ** -gamma for pairs in contexts])
             for contexts in self.contexts
         ]
         flat = {v: np.full((len(tree.stagings[v]), len(s)), 1 / len(s)) for v, s in tree.states.items()}

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cslearn.counts import rows_that_agree, stage_counts
-from cslearn.data import Table
+from cslearn.inference.completed import ModelRows
 from cslearn.inference.factors import Floats, Pairs
 from cslearn.inference.risks import relevant_columns
 
@@ -32,13 +32,16 @@ class StageEvidence:
     """The rows of the stages that lead from an exposure to some targets, with the prior counts beside them."""
 
     def __init__(
-        self, tree: CStree, table: Table, ess: float, exposure: int, targets: Sequence[int], gamma: float = 1.0
+        self, tree: CStree, data: ModelRows, ess: float, exposure: int, targets: Sequence[int], gamma: float = 1.0
     ) -> None:
+        table = data.table
         self.tree, self.table, self.exposure = tree, table, exposure
         self.order = [tree.variables.index(name) for name in tree.order]
         columns = relevant_columns(tree, exposure, targets)
         self.contexts = {v: [tuple(pairs) for pairs in tree.coded_contexts[tree.variables[v]]] for v in columns}
         self.counts = {v: stage_counts(table, v, contexts) for v, contexts in self.contexts.items()}
+        # Rows that were completed say what the model says: parameters are only as sure as the known ones make them.
+        self.known = {v: data.known_counts(v, contexts).sum(axis=1) for v, contexts in self.contexts.items()}
         self.prior = {
             v: np.array([ess * prod(table.cards[u] for u, _ in pairs) ** -gamma for pairs in contexts])
             for v, contexts in self.contexts.items()
@@ -51,8 +54,8 @@ class StageEvidence:
         For parameters that are posterior means these are their posterior distributions.
         """
         found = {}
-        for v, counts in self.counts.items():
-            alpha = (counts.sum(axis=1) + self.prior[v])[:, None] * parameters[self.tree.variables[v]]
+        for v in self.counts:
+            alpha = (self.known[v] + self.prior[v])[:, None] * parameters[self.tree.variables[v]]
             gammas = rng.standard_gamma(alpha, size=(n, *alpha.shape))
             total = gammas.sum(axis=2, keepdims=True)
             # Counts far below one may all be drawn as zero: then one state is certain.

@@ -229,11 +229,14 @@ class Verdict:
         chain, but for edges, for which some of the draws are looked at. Where moves take little time the standard error
         of the probability of each edge is at most 0.01 instead. What never varies in any chain is no reason for doubt.
     r_hat, ess : float
-        The largest R-hat and the smallest effective sample size; not a number if nothing varies.
+        The largest finite R-hat and the smallest effective sample size; not a number if nothing varies.
     reason : str
         What is wrong; empty if nothing is.
     note : str
         What was not looked at, because there are many variables; empty if nothing was left out.
+    longer : float
+        How many times as many moves would make the sizes and errors what they should be; one if they are, not a number
+        if that cannot be told, because chains disagree.
     """
 
     converged: bool
@@ -241,6 +244,7 @@ class Verdict:
     ess: float
     reason: str
     note: str = ""
+    longer: float = 1.0
 
     @classmethod
     def of(
@@ -251,7 +255,7 @@ class Verdict:
         The standard error of the probability of an edge is to be at most `max_error`.
         """
         if n_draws < 4:
-            return cls(False, np.nan, np.nan, f"there are only {n_draws} draws of each chain", note)
+            return cls(False, np.nan, np.nan, f"there are only {n_draws} draws of each chain", note, np.nan)
         found = diagnostics["r_hat"].to_numpy()
         limits = np.where(diagnostics["kind"] == "score", MAX_R_HAT, MAX_R_HAT_OF_MANY)
         excess = np.where(np.isnan(found), -np.inf, found - limits)
@@ -261,9 +265,11 @@ class Verdict:
         fewest = int(sizes.argmin())
         reasons = []
         if excess[worst] > 0:
+            quantity = diagnostics["quantity"][worst]
             reasons.append(
-                f"R-hat of {diagnostics['quantity'][worst]!r} is {found[worst]:.3f} and should be at most"
-                f" {limits[worst]:g}"
+                f"R-hat of {quantity!r} is {found[worst]:.3f} and should be at most {limits[worst]:g}"
+                if np.isfinite(found[worst])
+                else f"{quantity!r} never changes within a chain, and differs between chains"
             )
         if sizes[fewest] < wanted:
             reasons.append(
@@ -277,5 +283,12 @@ class Verdict:
                 f"the standard error of the probability of {diagnostics['quantity'][widest]!r} is"
                 f" {errors[widest]:.3f} and should be at most {max_error:g}"
             )
-        largest, smallest = diagnostics["r_hat"].max(), judged.min()
-        return cls(not reasons, float(largest), float(smallest), "; ".join(reasons), note)
+        smallest = judged.min()
+        # Infinity is no measure of how far chains are apart: the reason says what it stands for.
+        largest = float(np.max(found[np.isfinite(found)], initial=-np.inf))
+        longer = np.nan
+        if excess[worst] <= 0:
+            longer = max(1.0, wanted / sizes[fewest], (errors[widest] / max_error) ** 2 if errors[widest] > 0 else 0.0)
+        return cls(
+            not reasons, largest if largest > 0 else np.nan, float(smallest), "; ".join(reasons), note, float(longer)
+        )

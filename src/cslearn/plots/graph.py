@@ -216,11 +216,11 @@ def _notes(look: _Look, strength: Any, strength_name: str, fixed: Context) -> li
         where = ", ".join(condition(one_line(v), one_line(x)) for v, x in fixed.items())
         notes.append(f"What remains where {where}.")
     if look.legend:
-        notes.append("A dashed edge vanishes in the contexts of its letter:")
+        notes.append("The model leaves a dashed edge out in the contexts of its letter:")
     elif look.text:
-        notes.append("A dashed edge vanishes in the contexts of its label.")
+        notes.append("The model leaves a dashed edge out in the contexts of its label.")
     elif look.dashed:
-        notes.append("A dashed edge vanishes in some contexts; the labels are left out.")
+        notes.append("The model leaves a dashed edge out in some contexts, whose labels are not shown.")
     if strength is not None:
         notes.insert(0, f"The thicker an edge, the larger its {strength_name}.")
     return notes

@@ -38,6 +38,8 @@ EDGE_MEMORY = 2**25
 # looked at; where scores are looked up there are enough of them for standard errors.
 LEAST_SPREAD = 0.01
 MAX_EDGES = 5000
+# Orders of each chain that its own edge probabilities are averaged over.
+ORDERS_FOR_ERRORS = 100
 LEAST_DRAWS, MOST_DRAWS, DRAWS_FOR_ERRORS = 200, 2000, 4000
 # Averages over all orders: levels whose probability matters, of all variables together, and variables.
 EXACT_LEVELS = 2500
@@ -155,6 +157,36 @@ class EdgePosterior(OrderPosterior):
             parts = np.array_split(orders, len(orders) * p**2 // EDGE_MEMORY + 1)
             found = sum((self._levels.edges(part).sum(axis=0) for part in parts), np.zeros((p, p))) / len(orders)
         return self._frame(found if directed else np.minimum(found + found.T, 1.0))
+
+    def edge_errors(self) -> pd.DataFrame:
+        """Return the standard errors of the edge probabilities: how far the chains disagree about them.
+
+        That is the standard deviation of the probabilities by chain, over the root of the number of chains. It needs no
+        convergence to be honest, and is rough if there are few chains. Zero after an exact search; not a number if
+        there is one chain.
+
+        Returns
+        -------
+        DataFrame
+            With the variables as index (from) and columns (to).
+
+        Examples
+        --------
+        >>> from cslearn import Chains, CStreeLearner
+        >>> from cslearn.datasets import chickenpox_model
+        >>> data = chickenpox_model().sample(1000, random_state=0)
+        >>> posterior = CStreeLearner(search=Chains(n_iter=500), random_state=0).fit(data).posterior_
+        >>> float(posterior.edge_errors().to_numpy().max()) < 0.2
+        True
+        """
+        p, n = len(self.variables), len(self.chains)
+        if self.exact is not None:
+            return self._frame(np.zeros((p, p)))
+        if n < 2:
+            return self._frame(np.full((p, p), np.nan))
+        most = max(1, min(ORDERS_FOR_ERRORS, EDGE_WORK // self._levels.cost_of_edges // n))
+        means = [self._levels.edges(evenly_spread(chain.orders, most)).mean(axis=0) for chain in self.chains]
+        return self._frame(np.std(means, axis=0, ddof=1) / np.sqrt(n))
 
     def edge_draws(self, n_orders: int | None = None) -> Floats:
         """Return the edge probabilities given each of the drawn orders, shape (orders, p, p), from row to column."""

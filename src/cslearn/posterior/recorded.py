@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from cslearn.cstree import CStree
     from cslearn.posterior.edges import EdgePosterior
 
-__all__ = ["edge_record", "edge_table"]
+__all__ = ["edge_error", "edge_record", "edge_table"]
 
 # Edges that are less probable, in both directions together, are not kept.
 LEAST = 0.01
@@ -56,6 +56,21 @@ def edge_record(posterior: EdgePosterior) -> list[dict[str, Any]] | None:
         for j in range(i + 1, p)
         if values[i, j] + values[j, i] >= LEAST
     ]
+
+
+def edge_error(posterior: EdgePosterior) -> float | None:
+    """Return the largest standard error of the edge probabilities, as chains tell it; None if there are fewer than two.
+
+    Examples
+    --------
+    >>> from cslearn import CStreeLearner
+    >>> from cslearn.datasets import chickenpox_model
+    >>> edge_error(CStreeLearner().fit(chickenpox_model().sample(1000, random_state=0)).posterior_)  # all orders
+    0.0
+    """
+    if posterior.exact is None and (len(posterior.chains) < 2 or not all(len(c.orders) for c in posterior.chains)):
+        return None
+    return round(float(posterior.edge_errors().to_numpy().max()), 4)
 
 
 def edge_table(tree: CStree, threshold: float = 0.0) -> pd.DataFrame:

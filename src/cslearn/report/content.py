@@ -9,17 +9,23 @@ is none, every outcome that agrees is in a stage whose context does not hold ``j
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import prod
 from typing import TYPE_CHECKING, Any
 from unicodedata import east_asian_width
 
+from cslearn._wording import condition
 from cslearn.counts import stage_counts
 from cslearn.inference import DIRECTIONS
+from cslearn.metrics import cpdag
+from cslearn.plots import edge_strengths
 from cslearn.plots.layout import layered_layout
+from cslearn.posterior import edge_table
 from cslearn.report.citing import citations
 
 if TYPE_CHECKING:
     from cslearn.cstree import CStree
     from cslearn.data import Table
+    from cslearn.inference.completed import ModelRows
     from cslearn.stagings import Context
 
 __all__ = ["report_document"]
@@ -29,20 +35,25 @@ NODE_HEIGHT = 34.0
 NODE_WIDTHS = (56.0, 200.0)
 LABEL_HEIGHT = 16.0
 KEPT_APART = ("orders", "edges", "evidence")  # parts of the record of learning that have places of their own
+MOST_ARROWS = 60  # beyond which the strongest are drawn; the page has the same number
 SHOWN_LABELS = 14  # labelled edges; if there are more, the page shows their labels on demand, without keeping room
 LABEL_LENGTH = 34
 
 
 def report_document(
-    tree: CStree, table: Table | None, orders: Mapping[str, Any] | None, learning: Mapping[str, Any] | None, ess: float
+    tree: CStree,
+    data: ModelRows | None,
+    orders: Mapping[str, Any] | None,
+    learning: Mapping[str, Any] | None,
+    ess: float,
 ) -> dict[str, Any]:
     """Return the content of a report.
 
     Parameters
     ----------
     tree : CStree
-    table : Table or None
-        Data with the variables and states of the model, for the counts and the evidence.
+    data : ModelRows or None
+        Rows read for the model, for the counts and the evidence.
     orders : mapping or None
         What :func:`cslearn.orders.summary.summarise` says of the order posterior.
     learning : mapping or None
@@ -50,13 +61,15 @@ def report_document(
     ess : float
         Equivalent sample size of the evidence.
     """
-    codes = _Codes(tree)
+    codes, table = _Codes(tree), None if data is None else data.table
     return {
         "variables": [_variable(tree, codes, v, table) for v in tree.variables],
         "order": [codes.column[v] for v in tree.order],
         **_graph(tree, codes),
         "relations": _relations(tree, codes, table, ess),
-        "rows": None if table is None else _count(table.total_weight),
+        "pairs": _pairs(tree, codes),
+        "rows": None if table is None else _count(round(table.total_weight, 6)),
+        "gaps": None if data is None or not data.note else {"note": data.note, "expected": data.expected},
         "ess": None if table is None and not (learning or {}).get("evidence") else ess,
         "orders": None if orders is None else _orders(tree, codes, orders),
         "learning": None if learning is None else {k: v for k, v in learning.items() if k not in KEPT_APART},
@@ -98,13 +111,18 @@ def _variable(tree: CStree, codes: _Codes, name: str, table: Table | None) -> di
 
 def _graph(tree: CStree, codes: _Codes) -> dict[str, Any]:
     ldag = tree.to_ldag()
+    # An edge that may be turned round stands in both directions there.
+    equivalent, known = cpdag(ldag.graph), _probabilities(tree)
     edges = list(ldag.graph.edges)
     sizes = {v: (_width(v), NODE_HEIGHT) for v in tree.variables}
     labels = {edge: _label(label) for edge, label in ldag.labels.items()}
     shown = len(labels) <= SHOWN_LABELS
-    layout = layered_layout(
-        ldag.graph, sizes, {edge: (_width(text), LABEL_HEIGHT) for edge, text in labels.items()} if shown else None
-    )
+    # A graph of more arrows is never drawn as a whole unless that is asked for; then the page does it.
+    layout = None
+    if len(edges) <= MOST_ARROWS:
+        boxes = {edge: (_width(text), LABEL_HEIGHT) for edge, text in labels.items()} if shown else None
+        layout = layered_layout(ldag.graph, sizes, boxes)
+    strengths = _strengths(tree)
     return {
         "edges": [
             {
@@ -112,15 +130,68 @@ def _graph(tree: CStree, codes: _Codes) -> dict[str, Any]:
                 "child": codes.column[child],
                 "label": [codes.context(context) for context in ldag.labels.get((parent, child), ())],
                 "text": labels.get((parent, child)),
-                "middle": _point(layout.labels[parent, child]) if (parent, child) in layout.labels else None,
-                "curve": [_point(point) for point in layout.curves[parent, child]],
+                "middle": _point(layout.labels[parent, child]) if layout and (parent, child) in layout.labels else None,
+                "curve": [_point(point) for point in layout.curves[parent, child]] if layout else None,
+                "strength": round(strengths[parent, child], 4),
+                "compelled": not equivalent.has_edge(child, parent),
+                **known.get((parent, child), {}),
             }
             for parent, child in edges
         ],
         "labels_shown": shown,
-        "places": [_point(layout.positions[v]) for v in tree.variables],
+        "places": [_point(layout.positions[v]) for v in tree.variables] if layout else None,
         "sizes": [_point(sizes[v]) for v in tree.variables],
     }
+
+
+def _strengths(tree: CStree) -> dict[tuple[str, str], float]:
+    """Return how strong the arrows are; without parameters, for which share of a child's outcomes each matters."""
+    if tree.parameters is not None:
+        return edge_strengths(tree)
+    return {
+        (parent, child): sum(
+            1 / prod(len(tree.states[v]) for v in context) for context in tree.stagings[child] if parent in context
+        )
+        for child in tree.order
+        for parent in tree.parents[child]
+    }
+
+
+def _probabilities(tree: CStree) -> dict[tuple[str, str], dict[str, Any]]:
+    """Return for each edge of the model how probable it is, in its own direction and in the other."""
+    if (tree.learning or {}).get("edges") is None:
+        return {}
+    unseen = {"probability": 0.0, "forward": 0.0, "backward": 0.0, "directed": False}
+    found = {(parent, child): dict(unseen) for child in tree.order for parent in tree.parents[child]}
+    for row in edge_table(tree).to_dict("records"):
+        turned = row["in_model"] == "<-"
+        edge = (row["to"], row["from"]) if turned else (row["from"], row["to"])
+        if edge in found:
+            forward, backward = (row["backward"], row["forward"]) if turned else (row["forward"], row["backward"])
+            found[edge] = {
+                "probability": round(min(forward + backward, 1.0), 4),
+                "forward": forward,
+                "backward": backward,
+                "directed": bool(row["directed"]) and not turned,
+            }
+    return found
+
+
+def _pairs(tree: CStree, codes: _Codes) -> list[dict[str, Any]] | None:
+    """Return all pairs of variables that may be joined, the most probable first; None if the file does not say."""
+    if (tree.learning or {}).get("edges") is None:
+        return None
+    return [
+        {
+            "from": codes.column[row["from"]],
+            "to": codes.column[row["to"]],
+            "forward": row["forward"],
+            "backward": row["backward"],
+            "directed": bool(row["directed"]),
+            "model": row["in_model"],
+        }
+        for row in edge_table(tree).to_dict("records")
+    ]
 
 
 def _relations(tree: CStree, codes: _Codes, table: Table | None, ess: float) -> list[dict[str, Any]]:
@@ -163,7 +234,7 @@ def _orders(tree: CStree, codes: _Codes, orders: Mapping[str, Any]) -> dict[str,
 
 def _label(contexts: Sequence[Context]) -> str:
     """Return a label short enough to stand beside its edge."""
-    first = ", ".join(f"{variable} = {state}" for variable, state in contexts[0].items())
+    first = ", ".join(condition(variable, state, " = ") for variable, state in contexts[0].items())
     more = f" (+{len(contexts) - 1})" if len(contexts) > 1 else ""
     return (first if len(first) <= LABEL_LENGTH else first[: LABEL_LENGTH - 1] + "…") + more
 

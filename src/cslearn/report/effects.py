@@ -9,7 +9,7 @@ from cslearn.inference import effect
 
 if TYPE_CHECKING:
     from cslearn.cstree import CStree
-    from cslearn.data import Table
+    from cslearn.inference.completed import ModelRows
 
 __all__ = ["effects_document"]
 
@@ -17,13 +17,13 @@ __all__ = ["effects_document"]
 MOST_EXPOSURES = 20
 
 
-def effects_document(tree: CStree, table: Table | None, outcome: str, state: Any, ess: float) -> dict[str, Any]:
+def effects_document(tree: CStree, data: ModelRows | None, outcome: str, state: Any, ess: float) -> dict[str, Any]:
     """Return the risk differences of an outcome, by each of the variables that arrows lead from.
 
     Parameters
     ----------
     tree : CStree
-    table : Table or None
+    data : ModelRows or None
         Data, for intervals and observed shares.
     outcome : str
     state : state of the outcome, or None
@@ -36,7 +36,7 @@ def effects_document(tree: CStree, table: Table | None, outcome: str, state: Any
     tree.queries.coder.variable(outcome)
     steps = nx.single_source_shortest_path_length(tree.to_dag().reverse(), outcome)
     exposures = sorted((v for v in steps if v != outcome), key=lambda v: (steps[v], tree.order.index(v)))
-    shown = [effect(tree, outcome, of=v, state=state, data=table, ess=ess) for v in exposures[:MOST_EXPOSURES]]
+    shown = [effect(tree, outcome, of=v, state=state, data=data, ess=ess) for v in exposures[:MOST_EXPOSURES]]
     label = shown[0].state if shown else state
     return {
         "outcome": outcome,

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from cslearn._files import atomic_write
 from cslearn.errors import InputError
+from cslearn.inference.completed import rows_for_model
 from cslearn.report.content import report_document
 
 if TYPE_CHECKING:
@@ -53,8 +54,9 @@ def write_report(
     path : str or path-like
         The file to write. It appears whole or not at all.
     data : Table, frame, array, path or whatever :func:`cslearn.data.as_table` reads, optional
-        With data, the report has counts, and the evidence for the relations. If the model was learned with
-        ``missing="drop"`` or ``"em"``, rows with missing cells are left out.
+        With data, the report has counts, and the evidence for the relations. Rows with missing cells are left out if
+        the model was learned with ``missing="drop"``. If it was learned with ``missing="em"``, counts are expected
+        counts. The report says which.
     posterior : OrderPosterior, optional
         By default that of the learner, or what the model file kept of it.
     learning : mapping, optional
@@ -121,14 +123,12 @@ def report_html(
         from cslearn.orders import FIRST_ESS
 
         ess = record.get("settings", {}).get("ess", FIRST_ESS)
-    # As the model was learned: rows with gaps have no place in counts of outcomes.
-    gaps = {"missing": "drop"} if record.get("settings", {}).get("missing") in ("drop", "em") else {}
-    table = None if data is None else tree.encode(data, **gaps)
-    document = report_document(tree, table, orders, record or None, float(ess))
+    rows = None if data is None else rows_for_model(tree, data)
+    document = report_document(tree, rows, orders, record or None, float(ess))
     if outcome is not None:
         from cslearn.report.effects import effects_document
 
-        document["effects"] = effects_document(tree, table, outcome, state, float(ess))
+        document["effects"] = effects_document(tree, rows, outcome, state, float(ess))
     return _page(document, title or f"A CStree of {len(tree.variables)} variables")
 
 

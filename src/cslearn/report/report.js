@@ -29,8 +29,16 @@
   const plural = (n, word) => `${count(n)} ${word}${n === 1 ? "" : "s"}`;
   const listed = (words) =>
     words.length < 2 ? words.join("") : `${words.slice(0, -1).join(", ")} and ${words[words.length - 1]}`;
-  const inWords = (context) => listed(context.map(([v, x]) => `${name(v)} is ${state(v, x)}`));
-  const inBrief = (context) => context.map(([v, x]) => `${name(v)} = ${state(v, x)}`).join(", ");
+  // A bin is said as the inequality that it is.
+  const CUT = "[-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?";
+  const BIN = new RegExp(`^(?:(<|>=)(${CUT})|\\[(${CUT}), (${CUT})\\))$`);
+  function condition(v, x, verb) {
+    const bin = BIN.exec(state(v, x));
+    if (!bin) return `${name(v)} ${verb} ${state(v, x)}`;
+    return bin[1] ? `${name(v)} ${bin[1]} ${bin[2]}` : `${bin[3]} <= ${name(v)} < ${bin[4]}`;
+  }
+  const inWords = (context) => listed(context.map(([v, x]) => condition(v, x, "is")));
+  const inBrief = (context) => context.map(([v, x]) => condition(v, x, "=")).join(", ");
   const arrow = (e) => `${name(edges[e].parent)} → ${name(edges[e].child)}`;
 
   // ---------------------------------------------------------------- the chosen context
@@ -58,6 +66,8 @@
     return ranked.map(([, s]) => s).sort((a, b) => a - b).map((s) => stages[s]);
   }
 
+  const rowsTitle = report.gaps && report.gaps.expected ? "Expected rows" : "Rows";
+
   function stageTable(v, caption, everything) {
     const { states, stages } = variables[v];
     const rest = everything ? 0 : Math.max(stages.length - MOST_STAGES, 0);
@@ -66,10 +76,10 @@
     const head = el("tr", null,
       el("th", { scope: "col" }, "In the context"),
       states.map((label) => el("th", { scope: "col", class: "number" }, label)),
-      counted ? el("th", { scope: "col", class: "number" }, "Rows") : null);
+      counted ? el("th", { scope: "col", class: "number" }, rowsTitle) : null);
     const rows = (rest ? largestStages(stages) : stages).map(({ context, p, n }) => {
       const cells = states.map((_, x) => {
-        const cell = el("td", { class: "number" }, known ? number(p[x], 3) : "–");
+        const cell = el("td", { class: "number", "data-title": states[x] }, known ? number(p[x], 3) : "–");
         if (known) {
           cell.classList.add("share");
           cell.style.setProperty("--share", `${(100 * p[x]).toFixed(2)}%`);
@@ -77,7 +87,7 @@
         if (counted) cell.append(el("span", { class: "count" }, count(n[x])));
         return cell;
       });
-      const total = counted ? el("td", { class: "number" }, count(n.reduce((a, b) => a + b, 0))) : null;
+      const total = counted ? el("td", { class: "number", "data-title": rowsTitle }, count(n.reduce((a, b) => a + b, 0))) : null;
       return el("tr", { class: agrees(context) ? null : "out" },
         el("th", { scope: "row" }, context.length ? inBrief(context) : "always"), cells, total);
     });
@@ -111,7 +121,9 @@
           type: "button", "aria-pressed": String(chosen.get(v) === x),
           onclick: () => { if (chosen.get(v) === x) choose(v, null); else choose(v, x); },
         }, label))),
-    ];
+      scope.kind !== "all" && scope.centre !== v ? el("div", { class: "fix" },
+        el("button", { type: "button", onclick: () => { setScope(scope.kind, v); pin({ kind: "node", index: v }); } }, `Show what is around ${name(v)}`)) : null,
+    ].filter(Boolean);
   }
 
   function edgeDetails(e) {
@@ -128,6 +140,10 @@
       parts.push(el("p", null, `${name(edge.child)} depends on ${name(edge.parent)}` +
         (others.length ? `, whatever the states of ${listed(others.map(name))}.` : ".")));
     }
+    if (edge.probability !== undefined) {
+      parts.push(el("p", null, `The two are joined with probability ${share(edge.probability)}: ${share(edge.forward)} in this direction, ${share(edge.backward)} in the other.`
+        + (edge.directed ? "" : " The data do not tell the direction.")));
+    }
     if (chosen.size) {
       parts.push(el("p", { class: "verdict" }, vanishes(edge)
         ? "In the chosen context the model leaves it out." : "In the chosen context it is there."));
@@ -136,10 +152,43 @@
     return parts;
   }
 
+  const share = (value) => (value > 0.995 && value < 1 ? "> 0.99" : value < 0.005 && value > 0 ? "< 0.01" : number(value, 2));
+
+  // What the panel shows at first: what was found, strongest first.
+  function mainFindings() {
+    const hint = "Point at a variable to see its probabilities, or at an arrow to see in which contexts the model leaves it out. Click to keep them here.";
+    const says = (r) => (r.verdict === "ignored" ? `depends on ${name(r.against)}` : finding(r));
+    const sentence = (r) => `${name(r.target)} ${says(r)}${r.context.length ? ` once ${inWords(r.context)}` : ""}${whatever(r)}`;
+    const ranked = (verdict, sign) => relations.filter((r) => r.verdict === verdict)
+      .sort((a, b) => sign * (b.factor - a.factor)).slice(0, verdict === "ignored" ? 3 : 6);
+    const items = (found) => el("ul", { class: "contexts" }, found.map((r) => el("li", null, el("button", {
+      type: "button", class: "link", title: "Show the graph in this context", onclick: () => chooseAll(r.context),
+    }, sentence(r)))));
+    const parts = [el("h3", null, "Main findings")];
+    const sure = edges.filter((edge) => edge.probability >= 0.9).length;
+    const told = edges.filter((edge) => edge.probability >= 0.9 && edge.directed).length;
+    if (edges.some((edge) => edge.probability !== undefined)) {
+      parts.push(el("p", null, `${count(sure)} of the ${plural(edges.length, "dependence")} have a probability of 0.9 or more; of these the data tell the direction of ${count(told)}.`));
+    }
+    const degrees = variables.map((_, v) => edges.filter((edge) => edge.parent === v || edge.child === v).length);
+    const hubs = order.filter((v) => degrees[v] > 2).sort((a, b) => degrees[b] - degrees[a]).slice(0, 5);
+    if (variables.length > 8 && hubs.length) {
+      parts.push(el("p", null, "Most connected: ", ...hubs.flatMap((v, i) => [i ? ", " : "", el("button", {
+        type: "button", class: "link", onclick: () => { if (scope.kind !== "all") setScope(scope.kind, v); pin({ kind: "node", index: v }); },
+      }, `${name(v)} (${degrees[v]})`)])));
+    }
+    const supported = withEvidence ? ranked("supported", 1) : relations.slice(0, 6);
+    if (supported.length) parts.push(el("p", null, withEvidence ? "Best supported by the data:" : "In the model:"), items(supported));
+    const ignored = ranked("ignored", -1);
+    if (ignored.length) parts.push(el("p", null, "The data speak for these, and the model ignores them:"), items(ignored));
+    if (report.gaps) parts.push(el("p", { class: "note" }, report.gaps.note));
+    parts.push(el("p", { class: "hint" }, hint));
+    return parts;
+  }
+
   function show(thing) {
     shown = thing;
-    const content = thing === null
-      ? [el("p", { class: "hint" }, "Point at a variable to see its probabilities, or at an arrow to see in which contexts the model leaves it out. Click to keep them here.")]
+    const content = thing === null ? mainFindings()
       : thing.kind === "node" ? nodeDetails(thing.index) : edgeDetails(thing.index);
     details.replaceChildren(...content);
     highlight(thing);
@@ -156,11 +205,12 @@
   // ---------------------------------------------------------------- the graph
   const canvas = byId("ldag");
   const graphics = { nodes: [], edges: [] };
-  const at = places.map(([x, y]) => ({ x, y }));
+  const at = variables.map(() => ({ x: 0, y: 0 }));
   const moved = new Set();
   const content = svg("g");
   const labelledEdges = edges.filter((edge) => edge.label.length).length;
   let focused = { kind: "node", index: order[0] };
+  const scope = { kind: "all", centre: order[0], shown: new Set(order), arrows: new Set(edges), curves: new Map(), laid: false, possible: edges.length };
 
   const elementOf = (thing) =>
     thing.kind === "node" ? graphics.nodes[thing.index] : graphics.edges[thing.index].group;
@@ -176,6 +226,7 @@
     canvas.setAttribute("aria-label",
       `Graph of ${plural(variables.length, "variable")} and ${plural(edges.length, "dependence")}`);
     const edgeLayer = svg("g", { class: "edges" });
+    const labelLayer = svg("g", { class: "labels" });
     const nodeLayer = svg("g", { class: "nodes" });
     edges.forEach((edge, e) => {
       const parts = { hit: svg("path", { class: "hit" }), line: svg("path", { class: "line" }), head: svg("path", { class: "head", d: "M1 0L-9 4.5V-4.5z" }) };
@@ -183,13 +234,15 @@
         ? `left out of the model ${edge.label.length > MOST_CONTEXTS ? `in ${count(edge.label.length)} contexts` : `once ${edge.label.map(inWords).join(", or once ")}`}`
         : "holds in every context";
       const group = svg("g", {
-        class: edge.label.length ? "edge labelled" : "edge", "data-edge": e, tabindex: "-1", role: "button",
+        class: ["edge", edge.label.length ? "labelled" : "", edge.directed === false ? "open" : "", edge.compelled ? "" : "reversible"].join(" "), "data-edge": e, tabindex: "-1", role: "button",
         "aria-pressed": "false", "aria-label": `Dependence of ${name(edge.child)} on ${name(edge.parent)}: ${says}`,
       }, parts.hit, parts.line, parts.head);
       if (edge.label.length) {
         parts.dot = svg("circle", { class: "dot", r: 4 });
         parts.text = svg("text", { class: "edge-label", dy: "0.34em" }, edge.text);
-        group.append(parts.dot, parts.text);
+        // Above all edges, so that none strikes it through.
+        parts.label = svg("g", { class: "edge-mark labelled", "data-edge": e, "aria-hidden": "true" }, parts.dot, parts.text);
+        labelLayer.append(parts.label);
       }
       graphics.edges.push({ group, ...parts });
       edgeLayer.append(group);
@@ -206,7 +259,7 @@
     });
     // In the order of the variables, which is that of reading.
     for (const v of order) nodeLayer.append(graphics.nodes[v]);
-    content.append(edgeLayer, nodeLayer);
+    content.append(edgeLayer, labelLayer, nodeLayer);
     canvas.append(content);
     variables.forEach((variable, v) => shorten(graphics.nodes[v].querySelector(".name"), variable.name, sizes[v][0] - 16));
     at.forEach((_, v) => place(v));
@@ -227,6 +280,12 @@
     text.textContent = `${signs.slice(0, low).join("")}…`;
   }
 
+  // The edge and its label are two elements, which look alike.
+  function mark(e, word, wanted) {
+    const { group, label } = graphics.edges[e];
+    for (const element of label ? [group, label] : [group]) element.classList.toggle(word, wanted);
+  }
+
   const place = (v) => graphics.nodes[v].setAttribute("transform", `translate(${at[v].x} ${at[v].y})`);
 
   function routeAround(v) {
@@ -235,7 +294,8 @@
 
   // The curve that was laid out, or a plain one if an end has been dragged: a start, and three points for each piece.
   function curveOf(edge) {
-    if (!moved.has(edge.parent) && !moved.has(edge.child)) return edge.curve;
+    const laid = scope.laid ? edge.curve : scope.curves.get(edge);
+    if (laid && !moved.has(edge.parent) && !moved.has(edge.child)) return laid;
     const [from, to] = [at[edge.parent], at[edge.child]];
     const down = to.y >= from.y ? 1 : -1;
     const start = from.y + (down * sizes[edge.parent][1]) / 2;
@@ -253,6 +313,7 @@
     const angle = (Math.atan2(end[1] - last[1], end[0] - last[0]) * 180) / Math.PI;
     parts.hit.setAttribute("d", path);
     parts.line.setAttribute("d", path);
+    parts.line.style.setProperty("--strength", String(edge.strength));
     parts.head.setAttribute("transform", `translate(${end[0]} ${end[1]}) rotate(${angle || 0})`);
     if (parts.dot) {
       const [x, y] = edge.middle && curve === edge.curve ? edge.middle : middleOf(curve);
@@ -285,9 +346,198 @@
     }
     canvas.classList.toggle("selecting", thing !== null);
     graphics.nodes.forEach((node, v) => node.classList.toggle("near", near.nodes.has(v)));
-    graphics.edges.forEach((edge, e) => edge.group.classList.toggle("near", near.edges.has(e)));
+    edges.forEach((_, e) => mark(e, "near", near.edges.has(e)));
     graphics.nodes.forEach((node, v) => node.classList.toggle("current", thing !== null && thing.kind === "node" && thing.index === v));
-    graphics.edges.forEach((edge, e) => edge.group.classList.toggle("current", thing !== null && thing.kind === "edge" && thing.index === e));
+    edges.forEach((_, e) => mark(e, "current", thing !== null && thing.kind === "edge" && thing.index === e));
+  }
+
+  // ---------------------------------------------------------------- which part of the graph, and which edges
+  // Of many variables the neighbourhood of one is shown first: no picture of all of them can be read.
+  const MOST_AT_ONCE = 30;
+  const least = { value: 0, everything: false };
+  const isShown = (edge) => scope.arrows.has(edge);
+  const isLikely = (edge) => edge.probability === undefined || edge.probability >= least.value;
+  // More arrows than this are a tangle: the strongest are drawn.
+  const mostArrows = () => (canvas.getBoundingClientRect().width < 600 ? 14 : scope.kind === "1" ? 36 : scope.kind === "all" ? Math.max(60, variables.length) : 60);
+
+  // The arrows that are drawn between some variables: all, or the strongest, those of the centre first.
+  function arrowsAmong(found) {
+    const there = edges.filter((edge) => isLikely(edge) && found.has(edge.parent) && found.has(edge.child));
+    scope.possible = there.length;
+    if (least.everything || there.length <= mostArrows()) return new Set(there);
+    const own = (edge) => (scope.kind !== "all" && (edge.parent === scope.centre || edge.child === scope.centre) ? 1 : 0);
+    return new Set(there.sort((a, b) => own(b) - own(a) || b.strength - a.strength).slice(0, mostArrows()));
+  }
+
+  function around(kind, centre) {
+    const found = new Set([centre]);
+    const likely = edges.filter(isLikely);
+    const spread = () => {
+      const from = new Set(found);
+      for (const { parent, child } of likely) {
+        if (from.has(parent)) found.add(child);
+        if (from.has(child)) found.add(parent);
+      }
+    };
+    if (kind === "blanket") {
+      const children = new Set(likely.filter((edge) => edge.parent === centre).map((edge) => edge.child));
+      for (const { parent, child } of likely) {
+        if (child === centre || children.has(child)) found.add(parent);
+      }
+      children.forEach((v) => found.add(v));
+    } else {
+      for (let k = 0; k < Number(kind); k += 1) spread();
+    }
+    return found;
+  }
+
+  function setScope(kind, centre) {
+    Object.assign(scope, { kind, centre, curves: new Map() });
+    moved.clear();
+    scope.shown = kind === "all" ? new Set(order) : around(kind, centre);
+    scope.arrows = arrowsAmong(scope.shown);
+    const cut = scope.arrows.size < scope.possible;
+    if (cut && kind !== "all") {
+      const reached = new Set([centre]);
+      for (const { parent, child } of scope.arrows) reached.add(parent).add(child);
+      scope.shown = reached;
+    }
+    scope.laid = kind === "all" && places !== null && !cut;
+    if (scope.laid) {
+      places.forEach(([x, y], v) => { at[v] = { x, y }; });
+    } else {
+      const frame = canvas.getBoundingClientRect();
+      layOut(Math.max(frame.width || 0, 300), Math.max(frame.height || 0, 300));
+    }
+    order.forEach((v) => {
+      graphics.nodes[v].classList.toggle("away", !scope.shown.has(v));
+      place(v);
+    });
+    showEdges();
+    byId("scope").value = kind;
+    byId("scope-centre").textContent = [
+      kind === "all" ? null : `of ${name(centre)}: ${count(scope.shown.size)} of ${count(variables.length)} variables`,
+      cut ? `the ${count(scope.arrows.size)} strongest of ${plural(scope.possible, "arrow")}` : null,
+    ].filter(Boolean).join(", ");
+    byId("all-arrows").closest("label").hidden = !cut && !least.everything;
+    if (!scope.shown.has(focused.kind === "node" ? focused.index : edges[focused.index].child)) {
+      elementOf(focused).setAttribute("tabindex", "-1");
+      focused = { kind: "node", index: kind === "all" ? order[0] : centre };
+      elementOf(focused).setAttribute("tabindex", "0");
+    }
+    fit();
+  }
+
+  function showEdges() {
+    edges.forEach((edge, e) => {
+      mark(e, "away", !isShown(edge));
+      route(e);
+    });
+  }
+
+  // Layers by the longest way from above, broken into rows of the width of the frame; long edges pass between the boxes.
+  function layOut(width, height) {
+    const there = order.filter((v) => scope.shown.has(v));
+    const inside = [...scope.arrows];
+    const layer = new Map();
+    for (const v of there) {
+      layer.set(v, Math.max(-1, ...inside.filter((edge) => edge.child === v).map((edge) => layer.get(edge.parent))) + 1);
+    }
+    for (const v of [...there].reverse()) {
+      if (inside.some((edge) => edge.child === v)) continue;
+      const below = inside.filter((edge) => edge.parent === v).map((edge) => layer.get(edge.child));
+      if (below.length) layer.set(v, Math.min(...below) - 1);
+    }
+    const GAP = 18;
+    const total = there.reduce((sum, v) => sum + sizes[v][0] + GAP, 0);
+    const room = Math.max(width, Math.sqrt((total * 80 * width) / height), ...there.map((v) => sizes[v][0]));
+    const rows = [];
+    for (let k = Math.min(...layer.values()); k <= Math.max(...layer.values()); k += 1) {
+      let row = [];
+      let used = 0;
+      for (const v of there.filter((u) => layer.get(u) === k)) {
+        if (row.length && used + sizes[v][0] + GAP > room) { rows.push(row); row = []; used = 0; }
+        row.push({ v, w: sizes[v][0], up: [], down: [] });
+        used += sizes[v][0] + GAP;
+      }
+      if (row.length) rows.push(row);
+    }
+    const item = new Map();
+    rows.forEach((row, r) => row.forEach((one) => item.set(one.v, Object.assign(one, { r }))));
+    const ways = new Map();
+    for (const edge of inside) {
+      const way = [item.get(edge.parent)];
+      for (let r = item.get(edge.parent).r + 1; r < item.get(edge.child).r; r += 1) {
+        const passing = { v: null, w: 6, up: [], down: [], r };
+        rows[r].push(passing);
+        way.push(passing);
+      }
+      way.push(item.get(edge.child));
+      for (let i = 1; i < way.length; i += 1) { way[i - 1].down.push(way[i]); way[i].up.push(way[i - 1]); }
+      ways.set(edge, way);
+    }
+    const mean = (items, key) => items.reduce((sum, one) => sum + one[key], 0) / items.length;
+    rows.forEach((row) => row.forEach((one, i) => { one.i = i / row.length; }));
+    for (let sweep = 0; sweep < 12; sweep += 1) {
+      const side = sweep % 2 ? "down" : "up";
+      for (const row of sweep % 2 ? [...rows].reverse() : rows) {
+        row.forEach((one) => { one.key = one[side].length ? mean(one[side], "i") : one.i; });
+        row.sort((a, b) => a.key - b.key);
+        row.forEach((one, i) => { one.i = (i + 0.5) / row.length; });
+      }
+    }
+    const apart = (a, b) => (a.w + b.w) / 2 + (a.v === null || b.v === null ? 11 : GAP);
+    rows.forEach((row) => {
+      let x = 0;
+      row.forEach((one, i) => { x = i ? x + apart(row[i - 1], one) : 0; one.x = x; });
+      row.forEach((one) => { one.x -= x / 2; });
+    });
+    for (let sweep = 0; sweep < 24; sweep += 1) {
+      for (const row of sweep % 2 ? [...rows].reverse() : rows) {
+        const wish = row.map((one) => (one.up.length + one.down.length ? mean([...one.up, ...one.down], "x") : one.x));
+        const left = [];
+        row.forEach((one, i) => { left.push(i ? Math.max(wish[i], left[i - 1] + apart(row[i - 1], one)) : wish[i]); });
+        const right = [...wish];
+        for (let i = row.length - 2; i >= 0; i -= 1) right[i] = Math.min(wish[i], right[i + 1] - apart(row[i], row[i + 1]));
+        row.forEach((one, i) => { one.x = (left[i] + right[i]) / 2; });
+      }
+    }
+    const widest = Math.max(...rows.map((row) => row[row.length - 1].x - row[0].x)) + 120;
+    const step = Math.min(150, Math.max(78, (widest * height) / width / rows.length));
+    rows.forEach((row, r) => row.forEach((one) => {
+      one.y = r * step;
+      if (one.v !== null) at[one.v] = { x: one.x, y: one.y };
+    }));
+    for (const [edge, way] of ways) {
+      const [first, last] = [way[0], way[way.length - 1]];
+      // Ends are spread over the box, in the order of where the edges come from and go to.
+      const port = (one, side, other) => {
+        const sorted = [...one[side]].sort((a, b) => a.x - b.x);
+        const spread = Math.min(one.w - 24, 12 * (sorted.length - 1));
+        return sorted.length > 1 ? one.x - spread / 2 + (spread * sorted.indexOf(other)) / (sorted.length - 1) : one.x;
+      };
+      const points = [[port(first, "down", way[1]), first.y + sizes[first.v][1] / 2]];
+      for (const passed of way.slice(1, -1)) points.push([passed.x, passed.y - 17], [passed.x, passed.y + 17]);
+      points.push([port(last, "up", way[way.length - 2]), last.y - sizes[last.v][1] / 2]);
+      const curve = [points[0]];
+      for (let i = 1; i < points.length; i += 1) {
+        const [a, b] = [points[i - 1], points[i]];
+        curve.push([a[0], (a[1] + b[1]) / 2], [b[0], (a[1] + b[1]) / 2], b);
+      }
+      scope.curves.set(edge, curve);
+    }
+  }
+
+  function setThreshold(value) {
+    least.value = value;
+    byId("threshold-value").textContent = number(value, 2);
+    setScope(scope.kind, scope.centre);
+    listEdges();
+  }
+
+  // Heads of arrows: all, those that the data tell, or those of the CPDAG.
+  function setHeads(which) {
+    canvas.dataset.heads = which;
   }
 
   // ---------------------------------------------------------------- view: zoom, pan, fit
@@ -393,6 +643,10 @@
       const same = pinned && drag.thing && pinned.kind === drag.thing.kind && pinned.index === drag.thing.index;
       if (drag.thing) focusOn(drag.thing);
       pin(same ? null : drag.thing);
+      // Where the panel is below the graph, as on a phone, what was tapped comes into view.
+      if (pinned && details.getBoundingClientRect().top >= canvas.getBoundingClientRect().bottom) {
+        details.scrollIntoView({ block: "nearest" });
+      }
     }
     drag = null;
   }
@@ -440,22 +694,26 @@
     if (thingOf(event.target) && !canvas.contains(event.relatedTarget) && !details.contains(event.relatedTarget)) show(pinned);
   });
 
-  const byPlace = (wanted) => edges.map((_, e) => e).filter(wanted)
+  const byPlace = (wanted) => edges.map((_, e) => e).filter((e) => isShown(edges[e]) && wanted(e))
     .sort((a, b) => at[edges[a].parent].x - at[edges[b].parent].x || at[edges[a].child].x - at[edges[b].child].x);
 
   function step(key) {
     if (focused.kind === "node") {
       const v = focused.index;
-      const position = order.indexOf(v);
-      const to = { ArrowLeft: position - 1, ArrowRight: position + 1, Home: 0, End: order.length - 1 }[key];
-      if (to !== undefined) return order[to] === undefined ? null : { kind: "node", index: order[to] };
+      const there = order.filter((u) => scope.shown.has(u));
+      const position = there.indexOf(v);
+      const to = { ArrowLeft: position - 1, ArrowRight: position + 1, Home: 0, End: there.length - 1 }[key];
+      if (to !== undefined) return there[to] === undefined ? null : { kind: "node", index: there[to] };
       const mine = byPlace((e) => (key === "ArrowDown" ? edges[e].parent === v : edges[e].child === v));
       return mine.length ? { kind: "edge", index: mine[0], along: key } : null;
     }
     const edge = edges[focused.index];
     if (key === "ArrowDown") return { kind: "node", index: edge.child };
     if (key === "ArrowUp") return { kind: "node", index: edge.parent };
-    if (key === "Home" || key === "End") return { kind: "node", index: order[key === "Home" ? 0 : order.length - 1] };
+    if (key === "Home" || key === "End") {
+      const there = order.filter((u) => scope.shown.has(u));
+      return { kind: "node", index: there[key === "Home" ? 0 : there.length - 1] };
+    }
     // Siblings: the other edges of the node from which this one was reached.
     const up = focused.along === "ArrowUp";
     const mine = byPlace((e) => (up ? edges[e].child === edge.child : edges[e].parent === edge.parent));
@@ -501,11 +759,7 @@
   byId("zoom-out").addEventListener("click", () => zoom(0.8));
   byId("fit").addEventListener("click", fit);
   byId("reset").addEventListener("click", () => {
-    places.forEach(([x, y], v) => { at[v] = { x, y }; });
-    moved.clear();
-    at.forEach((_, v) => place(v));
-    edges.forEach((_, e) => route(e));
-    fit();
+    setScope(scope.kind, scope.centre);
   });
   byId("show-labels").addEventListener("change", (event) => showLabels(event.target.checked));
   byId("hide-vanished").addEventListener("change", (event) => canvas.classList.toggle("hide-vanished", event.target.checked));
@@ -513,6 +767,11 @@
   byId("find").addEventListener("input", (event) => {
     const v = variables.findIndex((variable) => variable.name === event.target.value);
     if (v < 0) return;
+    if (scope.kind !== "all") {
+      setScope(scope.kind, v);
+      pin({ kind: "node", index: v });
+      return;
+    }
     const shownAt = { ...view };
     view.w = Math.min(view.w, Math.max(canvas.getBoundingClientRect().width, 400));
     view.h = (shownAt.h * view.w) / shownAt.w;
@@ -549,8 +808,8 @@
       const gone = chosen.size > 0 && vanishes(edge);
       const fixed = !gone && chosen.has(edge.parent);
       const { group } = graphics.edges[e];
-      group.classList.toggle("vanished", gone);
-      group.classList.toggle("held", fixed);
+      mark(e, "vanished", gone);
+      mark(e, "held", fixed);
       group.setAttribute("data-state", gone ? "vanished" : fixed ? "held" : "left");
       if (gone) lost.push(e);
       if (fixed) held += 1;
@@ -567,6 +826,7 @@
       onclick: () => choose(v, null),
     }, `${name(v)} = ${state(v, x)}`, el("span", { "aria-hidden": "true" }, " ×"))));
     byId("clear-context").hidden = chosen.size === 0;
+    byId("hide-vanished").closest("label").hidden = chosen.size === 0;
     const result = byId("context-result");
     if (!chosen.size) {
       result.replaceChildren();
@@ -575,8 +835,8 @@
       if (lost.length > 12) names.push(`${lost.length - 12} more`);
       result.replaceChildren(
         el("strong", null, lost.length
-          ? `${count(lost.length)} of ${plural(edges.length, "dependence")} ${lost.length === 1 ? "vanishes" : "vanish"}`
-          : "No dependence vanishes"),
+          ? `The model leaves out ${count(lost.length)} of ${plural(edges.length, "dependence")}`
+          : "The model keeps all dependences"),
         ` once ${inWords([...chosen])}${lost.length ? `: ${listed(names)}` : ""}.`,
         held ? ` ${plural(held, "arrow")} ${held === 1 ? "leaves" : "leave"} a variable whose state is now given.` : "");
     }
@@ -601,7 +861,7 @@
     ignored: (r) => `depends on ${name(r.against)}, which the model ignores`,
   };
   const finding = (r) => (FINDINGS[r.verdict] || (() => `does not depend on ${listed(r.independent_of.map(name))}`))(r);
-  const where = (r) => listed(r.context.map(([v, x]) => `${name(v)} = ${state(v, x)}`));
+  const where = (r) => listed(r.context.map(([v, x]) => condition(v, x, "=")));
   const whatever = (r) => (r.given.length ? `${r.context.length ? ", whatever " : "given "}${listed(r.given.map(name))}` : "");
   const columns = [
     { title: "Variable", key: (r) => name(r.target), cell: (r) => name(r.target) },
@@ -617,8 +877,9 @@
   if (withEvidence) {
     columns.push(
       { title: "log Bayes factor", numeric: true, key: (r) => r.factor, cell: (r) => (r.factor > 0 ? "+" : "") + number(r.factor, 1) },
-      { title: "Rows", numeric: true, key: (r) => r.rows, cell: (r) => count(r.rows) });
+      { title: rowsTitle, numeric: true, key: (r) => r.rows, cell: (r) => count(r.rows) });
   }
+  const bounded = report.learning && report.learning.settings && report.learning.settings.beta !== "auto";
   let sorting = { column: withEvidence ? 3 : null, descending: true };
   let allRelations = false;
 
@@ -634,7 +895,7 @@
       const many = (verdict) => count(relations.filter((r) => r.verdict === verdict).length);
       byId("relations-lead").append(
         ` The log Bayes factor (natural${report.ess === null ? "" : `, equivalent sample size ${report.ess}`}) compares each relation of the model with the best split on one of the variables that it leaves out.`
-        + ` The data support ${many("supported")} of the relations and leave ${many("undecided")} undecided. They speak against ${many("ignored")}, which the model ignores: a larger context bound may tell these apart.`);
+        + ` The data support ${many("supported")} of the relations and leave ${many("undecided")} undecided. They speak against ${many("ignored")}, which the model ignores${bounded ? ": a larger context bound may tell these apart" : ": beside the prior's price of a split that evidence did not suffice"}.`);
     } else {
       byId("relations-lead").append(" Give the data to the report to see how strong the evidence for each of them is.");
     }
@@ -675,9 +936,40 @@
     byId("more-relations").textContent = `Show all ${count(found.length)}`;
     byId("relations-table").querySelector("tbody").replaceChildren(...listedNow.map((r) => el("tr", null,
       columns.map((column) => el("td", {
+        "data-title": column.title,
         class: column.numeric ? (column.key(r) < 0 ? "number against" : "number") : null,
       }, column.cell(r))))));
     byId("found").textContent = `${count(found.length)} of ${count(relations.length)}`;
+  }
+
+  // ---------------------------------------------------------------- which edges to believe
+  const pairs = report.pairs || [];
+  let allPairs = false;
+
+  function buildEdges() {
+    if (!report.pairs) {
+      byId("edges").remove();
+      byId("threshold-control").remove();
+      byId("heads").querySelector('option[value="told"]').remove();
+      return;
+    }
+    byId("edges-lead").textContent = "How probable it is that two variables are joined, over all models that fit the data, and in which direction. An arrow stands where one direction has 95 % of that probability; a line where it does not. The slider above the graph leaves out edges that are less probable.";
+    byId("more-edges").addEventListener("click", () => { allPairs = true; listEdges(); });
+    listEdges();
+  }
+
+  function listEdges() {
+    if (!report.pairs) return;
+    const found = pairs.filter((pair) => Math.min(pair.forward + pair.backward, 1) >= Math.max(least.value, 0.05));
+    const now = allPairs ? found : found.slice(0, MOST_RELATIONS);
+    byId("more-edges").hidden = now.length === found.length;
+    byId("more-edges").textContent = `Show all ${count(found.length)}`;
+    const titles = ["Edge", "Joined", "This way", "Back", "In the model"];
+    byId("edges-table").querySelector("thead tr").replaceChildren(...titles.map((title, i) => el("th", { scope: "col", class: i > 0 && i < 4 ? "number" : null }, title)));
+    byId("edges-table").querySelector("tbody").replaceChildren(...now.map(({ from, to, forward, backward, directed, model }) => el("tr", null,
+      [`${name(from)} ${directed ? "→" : "–"} ${name(to)}`, share(Math.min(forward + backward, 1)), share(forward), share(backward), { "->": "yes", "<-": "yes, the other way", "": "no" }[model]]
+        .map((text, i) => el("td", { "data-title": titles[i], class: i > 0 && i < 4 ? "number" : null }, text)))));
+    if (!found.length) byId("edges-table").querySelector("tbody").replaceChildren(el("tr", null, el("td", { colspan: 5 }, "No two variables are joined with such a probability.")));
   }
 
   // ---------------------------------------------------------------- the order posterior
@@ -810,10 +1102,17 @@
         row("Best log score", chains.map((chain) => score(chain.best))))));
   }
 
+  function orderList(everything) {
+    const rest = everything ? 0 : Math.max(order.length - MOST_RELATIONS, 0);
+    const list = el("ol", { class: "order" }, (rest ? order.slice(0, MOST_RELATIONS) : order).map((v) => el("li", null, name(v))),
+      rest ? el("li", null, el("button", { type: "button", class: "more", onclick: () => list.replaceWith(orderList(true)) }, `${count(rest)} more`)) : null);
+    return list;
+  }
+
   function buildOrders() {
     const target = byId("orders-content");
     target.append(el("p", { class: "lead" }, "The model follows one order of the variables, in which each comes after those it depends on:"),
-      el("ol", { class: "order" }, order.map((v) => el("li", null, name(v)))));
+      orderList(false));
     if (!report.orders) {
       target.append(el("p", { class: "note" }, "The file of this model keeps no draws from the order posterior, so nothing can be said of other orders."));
       return;
@@ -848,11 +1147,11 @@
     const heads = ["Exposure", "State", ...(counted ? ["Rows", "Observed"] : []), "Modelled risk", "Risk difference", ...(counted ? ["No effect", ""] : [])];
     const rows = exposures.flatMap(({ name: exposure, rows: states }) => states.map((row, i) => el("tr", null,
       i ? null : el("th", { scope: "rowgroup", rowspan: states.length }, exposure),
-      el("td", null, row.state),
-      counted ? [el("td", { class: "number" }, count(row.n)), el("td", { class: "number" }, row.observed === null ? "–" : number(row.observed, 3))] : [],
-      el("td", { class: "number" }, withRange(row.risk)),
-      el("td", { class: "number" }, i ? withRange(row.estimate) : "reference"),
-      counted ? [el("td", { class: "number" }, row.no_effect === null ? "" : number(row.no_effect, 3)), el("td", null, row.says)] : [])));
+      el("td", { "data-title": "State" }, row.state),
+      counted ? [el("td", { class: "number", "data-title": "Rows" }, count(row.n)), el("td", { class: "number", "data-title": "Observed" }, row.observed === null ? "–" : number(row.observed, 3))] : [],
+      el("td", { class: "number", "data-title": "Modelled risk" }, withRange(row.risk)),
+      el("td", { class: "number", "data-title": "Risk difference" }, i ? withRange(row.estimate) : "reference"),
+      counted ? [el("td", { class: "number", "data-title": "No effect" }, row.no_effect === null ? "" : number(row.no_effect, 3)), el("td", null, row.says)] : [])));
     target.append(el("div", { class: "scroll" }, el("table", { class: "data" },
       el("thead", null, el("tr", null, heads.map((text, h) => el("th", { scope: "col", class: h > 1 && h < heads.length - (counted ? 1 : 0) ? "number" : null }, text)))),
       el("tbody", null, rows))));
@@ -874,6 +1173,13 @@
       panels.push({ v, panel, body, stale: true });
       byId("variables-list").append(panel);
     }
+    const rest = panels.slice(MOST_RELATIONS);
+    for (const { panel } of rest) panel.hidden = true;
+    const more = byId("more-variables");
+    more.hidden = !rest.length;
+    more.textContent = `Show all ${count(panels.length)}`;
+    more.addEventListener("click", () => { for (const { panel } of rest) panel.hidden = false; more.hidden = true; });
+    if (report.gaps) byId("variables-lead").append(` ${report.gaps.note}`);
   }
 
   function fillPanel(entry) {
@@ -970,7 +1276,8 @@
     setView();
     canvas.style.aspectRatio = `${view.w} / ${view.h}`;
     canvas.style.maxWidth = `${view.w}px`;
-    for (const entry of panels) { entry.panel.open = true; fillPanel(entry); }
+    for (const entry of panels) { entry.panel.hidden = false; entry.panel.open = true; fillPanel(entry); }
+    byId("more-variables").hidden = true;
   });
   window.addEventListener("afterprint", () => {
     if (!before) return;
@@ -986,7 +1293,7 @@
     plural(variables.length, "variable"), plural(edges.length, "dependence"),
     `${count(labelledEdges)} of them context-specific`, plural(report.n_stages, "stage"),
     plural(report.n_free_parameters, "free parameter"),
-    report.rows === null ? null : `counts of ${plural(report.rows, "row")}`,
+    report.rows === null ? null : `${report.gaps && report.gaps.expected ? "expected counts" : "counts"} of ${plural(report.rows, "row")}`,
   ].filter(Boolean).join(" · ");
   buildEffects();
   byId("contents").append(...[...document.querySelectorAll("main > section")].map((section) =>
@@ -994,6 +1301,7 @@
   nameTheme();
   build();
   buildRelations();
+  buildEdges();
   buildOrders();
   buildVariables();
   buildLearning();
@@ -1001,8 +1309,14 @@
   contextChanged();
   showLabels(report.labels_shown);
   elementOf(focused).setAttribute("tabindex", "0");
+  byId("scope").addEventListener("change", (event) => setScope(event.target.value, pinned && pinned.kind === "node" ? pinned.index : scope.centre));
+  byId("all-arrows").addEventListener("change", (event) => { least.everything = event.target.checked; setScope(scope.kind, scope.centre); });
+  byId("heads").addEventListener("change", (event) => setHeads(event.target.value));
+  if (byId("threshold")) byId("threshold").addEventListener("input", (event) => setThreshold(Number(event.target.value)));
+  const degree = (v) => edges.filter((edge) => edge.parent === v || edge.child === v).length;
+  const hub = order.reduce((best, v) => (degree(v) > degree(best) ? v : best), order[0]);
+  setScope(variables.length > MOST_AT_ONCE ? "1" : "all", hub);
   pin(null);
-  fit();
   new ResizeObserver(() => {
     const frame = canvas.getBoundingClientRect();
     if (!before && frame.width && frame.height) {

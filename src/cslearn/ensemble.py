@@ -277,7 +277,7 @@ def grown_ensemble(scores: GrownScores, orders: Sequence[NDArray[np.int64]]) -> 
         of_order = np.zeros(table.n)
         for t, i in enumerate(order.tolist()):
             own = scores.candidates[i]
-            level = GrownLevel(contexts, i, own[position[own] < t])
+            level = GrownLevel(contexts, i, own[position[own] < t]).of_best_set()
             variable = table.variables[i]
             stages[variable], parameters[variable] = _staging(level, table, order[:t])
             of_order += _leave_one_out(level, table.codes, i, mask)

@@ -13,7 +13,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import lru_cache
-from math import comb, fsum, inf, log, prod
+from math import comb, exp, fsum, inf, log, log1p, prod
 from typing import ClassVar
 
 import numpy as np
@@ -26,12 +26,17 @@ from cslearn.stagings.level import LevelWeights, Splits, log_sum_of_kinds, log_t
 __all__ = [
     "ADAPTIVE",
     "PRIORS",
+    "ParentsPrior",
     "Prior",
     "SparsePrior",
     "TreePrior",
     "UniformPrior",
     "get_prior",
 ]
+
+
+# Terms whose logs are so much below the largest do not change a sum.
+NEGLIGIBLE = 40.0
 
 
 @dataclass(frozen=True)
@@ -176,6 +181,63 @@ class TreePrior(Prior):
         most = min(m, beta) - t
         size = self.same ** (r - 1) * (1 - self.same if r < most else 1.0)
         return self.chance(t) * size / comb(m - t, r)
+
+    def log_normaliser(self, cards: NDArray[np.intp], beta: int) -> float:
+        """Return 0: the weights are probabilities of the steps of a random experiment that ends."""
+        return 0.0
+
+
+@dataclass(frozen=True)
+class ParentsPrior(Prior):
+    """The variables that matter are drawn first, and then a decision tree among these: for deep stagings.
+
+    Every set of `r` parents among the `m` variables of a level has the same probability, and each further one is `more`
+    times as probable. With probability `root` the tree has a root, which splits on any of the parents; below it each
+    context of one variable splits with probability `split`, each of more with probability `deeper`, on any of the
+    parents that are left. So a variable pays once for being chosen among many, and not again in each context.
+    """
+
+    name: ClassVar[str] = "parents"
+
+    more: float = 0.4
+    root: float = 0.9
+    split: float = 0.5
+    deeper: float = 0.4
+
+    def chance(self, t: int) -> float:
+        """Return the probability that a context of `t` variables splits, where it can."""
+        return (self.root, self.split)[t] if t < 2 else self.deeper
+
+    def log_number(self, size: int, m: int) -> float:
+        """Return the log-probability that there are so many parents among `m` variables."""
+        return size * log(self.more) + log1p(-self.more) - log1p(-(self.more ** (m + 1)))
+
+    def log_stop(self, m: int, t: int, beta: int) -> float:
+        """Return the log-probability that a context of `t` of `m` parents does not split, where it could."""
+        return log(1 - self.chance(t)) if t < min(m, beta) else 0.0
+
+    def split_weight(self, m: int, t: int, r: int, beta: int) -> float:
+        """Return the probability of a split on a given one of `m` parents, of which `t` are in the context."""
+        return self.chance(t) / (m - t) if r == 1 else 0.0
+
+    def log_weight(self, staging: Staging, m: int, beta: int) -> float:
+        """Return the log-probability of a staging: the sum over the sets of parents that hold its context variables.
+
+        A set of `r` variables holds `v` given ones with probability ``C(r, v) / C(m, v)``.
+        """
+        if staging.bound > beta:
+            return -inf
+        v = len(staging.context_variables)
+        contexts = [tuple(context.items()) for context in staging]
+        terms: list[float] = []
+        for r in range(v, m + 1):
+            stages = fsum(self.log_ending(r, len(context), beta) for context in staging)
+            term = self.log_number(r, m) + log(comb(r, v)) - log(comb(m, v))
+            terms.append(term + stages + log_trees(self.splits(r, beta), contexts))
+            if terms[-1] < max(terms) - NEGLIGIBLE:
+                break
+        top = max(terms)
+        return top if top == -inf else top + log(fsum(exp(term - top) for term in terms))
 
     def log_normaliser(self, cards: NDArray[np.intp], beta: int) -> float:
         """Return 0: the weights are probabilities of the steps of a random experiment that ends."""

@@ -13,6 +13,7 @@ import numpy as np
 from cslearn._kernels import inner, outer
 
 __all__ = [
+    "Known",
     "Memo",
     "Rules",
     "Wanted",
@@ -20,8 +21,12 @@ __all__ = [
     "evaluate",
     "expand",
     "log_add",
+    "log_of_set",
     "log_sum",
+    "log_sum_of_set",
+    "log_sum_of_sets",
     "new_stack",
+    "parent_sets",
     "rank",
     "rehash",
 ]
@@ -36,12 +41,26 @@ Memo = namedtuple(
 )
 # How trees are grown. By the number of variables in the context: log-probabilities to stop and to split, how many
 # splits are summed at most, and how far their promise may be below the best one's; `price[t, d]` is what a split into d
-# parts costs beside the choice of its variable. A split is not made if it promises less than -slack. Near the root
-# (below `look` variables) and with `enough` rows what a split promises includes the best split of each of its parts.
-Rules = namedtuple("Rules", "bound stop split price width near slack look enough cards log_of")
+# parts costs beside the choice of its variable, and `top[t]` the least that one costs. A split is not made if it promises
+# less than -slack. Near the root (below `look` variables) and with `enough` rows what a split promises includes the best
+# split of each of its parts. At most `sets` sets of parents are summed, or all of them if that is 0; `log_more` is what
+# another parent weighs, `log_fewest[m]` what none of m weighs, and `log_fact` has log factorials. Exclusive ors of
+# `words`, of a target, of parents and of a variable that is left out, are keys of sums that are known already.
+Rules = namedtuple(
+    "Rules",
+    "bound stop split price top width near slack look enough cards log_of sets log_more log_fewest log_fact words",
+)
 # Splits whose parts are not there yet: pairs of context and split, and their number.
 Wanted = namedtuple("Wanted", "pairs number")
-Stack = namedtuple("Stack", "node found at state total product chosen promise")
+# Sums over trees that are known already, by key; a later one takes the place of an earlier one.
+Known = namedtuple("Known", "key value")
+# Room for a walk; then for the sets of parents: leaves and values while they are looked for, the sets, sizes and keys.
+Stack = namedtuple(
+    "Stack", "node found at state total product chosen promise leaves value inside size key known_key known_value"
+)
+
+# Contexts in which the variables that are to be parents are looked for; there are hardly ever so many.
+MOST_LEAVES = 1 << 12
 
 
 @inner
@@ -52,8 +71,9 @@ def log_add(a, b):
 
 
 @inner
-def new_stack(rules):
+def new_stack(rules, known):
     depth, widest = rules.bound + 2, 1
+    sets = rules.sets if rules.sets else 1 << (len(rules.cards) - 1)
     for t in range(rules.bound):
         widest = max(widest, rules.width[t])
     return Stack(
@@ -65,6 +85,13 @@ def new_stack(rules):
         np.empty(depth),
         np.empty((depth, widest), np.int64),
         np.empty((depth, widest)),
+        np.empty(MOST_LEAVES, np.int64),
+        np.empty(len(rules.cards)),
+        np.zeros((sets, len(rules.cards)), np.bool_),
+        np.zeros(sets, np.int64),
+        np.zeros(sets, np.uint64),
+        known.key,
+        known.value,
     )
 
 
@@ -131,11 +158,10 @@ def choose(memo, rules, node, before, m, chosen, promise, wanted):
 
 
 @inner
-def log_sum(memo, rules, root, before, m, banned, used, wanted, stack):
+def log_sum(memo, rules, root, before, m, banned, wanted, stack):
     """Return log F of a context: the sum over all prunings of the tree that is grown from it.
 
-    Trees that split on the variable `banned` are left out; variables that are split on are marked in `used`. Not a
-    number if a context is not there yet.
+    Trees that split on the variable `banned` are left out. Not a number if a context is not there yet.
     """
     level, node, value, known = 0, root, 0.0, True
     while True:
@@ -159,8 +185,6 @@ def log_sum(memo, rules, root, before, m, banned, used, wanted, stack):
                             chosen[left] = chosen[c]
                             left += 1
                     found = left
-                for c in range(found):
-                    used[memo.split[chosen[c]]] = True
                 if found:
                     stack.node[level] = node
                     stack.found[level] = found
@@ -194,16 +218,191 @@ def log_sum(memo, rules, root, before, m, banned, used, wanted, stack):
             going_down = True
 
 
+@inner
+def log_of_set(rules, size, m):
+    """Return the log-weight of a set of so many parents among `m` variables."""
+    log_number = rules.log_fact[m] - rules.log_fact[size] - rules.log_fact[m - size]
+    return rules.log_fewest[m] + size * rules.log_more - log_number
+
+
+@inner
+def _split_leaves(memo, rules, inside, size, leaves, number, wanted):
+    """Split the leaves of a tree on parents, as long as that pays; returns their number, -1 if some are not known."""
+    at, unknown = 0, False
+    while at < number:
+        node = leaves[at]
+        t = memo.depth[node]
+        best, chosen = 0.0, -1
+        if t < size and memo.rows[node] > 0:
+            for e in range(memo.first[node], memo.last[node]):
+                if memo.gain[e] + rules.top[t] <= best:
+                    break
+                k = memo.split[e]
+                if inside[k]:
+                    value = memo.gain[e] + rules.price[t, rules.cards[k]] - rules.log_of[size - t]
+                    if value > best:
+                        best, chosen = value, e
+        if chosen < 0:
+            at += 1
+        elif memo.parts[chosen] < 0:
+            unknown = True
+            _want(wanted, node, chosen)
+            at += 1
+        else:
+            parts, states = memo.parts[chosen], rules.cards[memo.split[chosen]]
+            if number + states > len(leaves):
+                break
+            leaves[at] = memo.part[parts]
+            for x in range(1, states):
+                leaves[number] = memo.part[parts + x]
+                number += 1
+    return -1 if unknown else number
+
+
+@inner
+def _first_parent(memo, rules, root, before, m, value, wanted):
+    """Fill what each variable promises as the first parent; returns -1 if that is not known yet, otherwise 0.
+
+    With enough rows it includes what the best split of each part gains, which finds pairs that matter only together.
+    """
+    unknown = False
+    ahead = rules.look > 0 and memo.rows[root] >= rules.enough and min(rules.bound, m) > 1
+    for e in range(memo.first[root], memo.last[root]):
+        k = memo.split[e]
+        if not before[k]:
+            continue
+        value[k] = memo.gain[e] + rules.price[0, rules.cards[k]]
+        if ahead:
+            parts = memo.parts[e]
+            if parts < 0:
+                unknown = True
+                _want(wanted, root, e)
+            if unknown:
+                continue
+            for x in range(rules.cards[k]):
+                part = memo.part[parts + x]
+                for f in range(memo.first[part], memo.last[part]):
+                    j = memo.split[f]
+                    if before[j]:
+                        more = memo.gain[f] + rules.price[1, rules.cards[j]] - rules.log_of[m - 1]
+                        value[k] += max(0.0, more)
+                        break
+    return -1 if unknown else 0
+
+
+@inner
+def parent_sets(memo, rules, root, before, m, wanted, stack):
+    """Find the sets of parents that are summed given the `m` variables before; returns their number, -1 if not known.
+
+    They go into ``stack.inside``, each one larger than the one before it. The next parent is the one that gains most if
+    the leaves of a greedy tree on the parents so far are split on it wherever that pays. It ends when none promises
+    more than -slack.
+    """
+    sets, leaves, value = stack.inside, stack.leaves, stack.value
+    p = len(before)
+    for k in range(p):
+        sets[0, k] = False
+    stack.size[0], stack.key[0] = 0, rules.words[0, root]
+    if rules.sets == 0:
+        return _all_sets(rules, before, stack)
+    number, leaves[0], size = 1, root, 0
+    while size + 1 < rules.sets and size < m:
+        for k in range(p):
+            value[k] = -inf if size == 0 else 0.0
+        if size == 0:
+            if _first_parent(memo, rules, root, before, m, value, wanted) < 0:
+                return -1
+        else:
+            for at in range(number):
+                node = leaves[at]
+                t = memo.depth[node]
+                for e in range(memo.first[node], memo.last[node]):
+                    if memo.gain[e] + rules.top[t] <= 0:
+                        break
+                    k = memo.split[e]
+                    more = memo.gain[e] + rules.price[t, rules.cards[k]] - rules.log_of[size + 1 - t]
+                    if more > 0:
+                        value[k] += more
+        best, chosen = -inf, -1
+        for k in range(p):
+            if before[k] and not sets[size, k] and value[k] > best:
+                best, chosen = value[k], k
+        if chosen < 0 or best + log_of_set(rules, size + 1, m) - log_of_set(rules, size, m) < -rules.slack:
+            break
+        size += 1
+        for k in range(p):
+            sets[size, k] = sets[size - 1, k]
+        sets[size, chosen] = True
+        stack.size[size], stack.key[size] = size, stack.key[size - 1] ^ rules.words[1, chosen]
+        if size == 1:
+            # The first one splits the root, whether that pays at once or with those that follow.
+            for e in range(memo.first[root], memo.last[root]):
+                if memo.split[e] == chosen:
+                    if memo.parts[e] < 0:
+                        _want(wanted, root, e)
+                        return -1
+                    number = rules.cards[chosen]
+                    for x in range(number):
+                        leaves[x] = memo.part[memo.parts[e] + x]
+        number = _split_leaves(memo, rules, sets[size], size, leaves, number, wanted)
+        if number < 0:
+            return -1
+    return size + 1
+
+
+@inner
+def _all_sets(rules, before, stack):
+    """List all sets of the variables before; returns their number."""
+    number = 1
+    for k in range(len(before)):
+        if before[k]:
+            for s in range(number):
+                stack.inside[number + s] = stack.inside[s]
+                stack.inside[number + s, k] = True
+                stack.size[number + s] = stack.size[s] + 1
+                stack.key[number + s] = stack.key[s] ^ rules.words[1, k]
+            number *= 2
+    return number
+
+
+@inner
+def log_sum_of_set(memo, rules, root, s, banned, wanted, stack):
+    """Return the log sum over the trees on the parents number `s`, without splits on the variable `banned`."""
+    key = stack.key[s]
+    if banned >= 0:
+        key ^= rules.words[2, banned]
+    place = np.int64(key & np.uint64(len(stack.known_key) - 1))
+    if stack.known_key[place] == key:
+        return stack.known_value[place]
+    value = log_sum(memo, rules, root, stack.inside[s], stack.size[s], banned, wanted, stack)
+    if value == value:
+        stack.known_key[place], stack.known_value[place] = key, value
+    return value
+
+
+@inner
+def log_sum_of_sets(memo, rules, root, before, m, wanted, stack):
+    """Return log F of a target: the sum over the sets of parents, and over all prunings of the tree grown on each.
+
+    Not a number if a context is not there yet.
+    """
+    total = -inf
+    for s in range(parent_sets(memo, rules, root, before, m, wanted, stack)):
+        below = log_sum_of_set(memo, rules, root, s, -1, wanted, stack)
+        total = log_add(total, below + log_of_set(rules, stack.size[s], m))
+    return nan if total == -inf else total
+
+
 @outer
-def evaluate(memo, rules, targets, before, wanted, out):
+def evaluate(memo, rules, targets, before, wanted, known, out):
     """Fill what is no number in `out` with log F of targets, given the variables before; ``before[r, k]``."""
-    stack, used = new_stack(rules), np.empty(before.shape[1], np.bool_)
+    stack = new_stack(rules, known)
     for r in range(len(targets)):
         if out[r] != out[r]:
             m = 0
             for k in range(before.shape[1]):
                 m += before[r, k]
-            out[r] = log_sum(memo, rules, targets[r], before[r], m, -1, used, wanted, stack)
+            out[r] = log_sum_of_sets(memo, rules, targets[r], before[r], m, wanted, stack)
 
 
 @inner

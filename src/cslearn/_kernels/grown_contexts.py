@@ -1,18 +1,19 @@
 """Grown trees taken out of the memory of contexts: the graph of a level, and predictions by it."""
 
 from collections import namedtuple
-from math import exp, log
+from math import exp, inf, log
 
 import numpy as np
 
-from cslearn._kernels import outer
-from cslearn._kernels.grown import choose, log_add, new_stack
+from cslearn._kernels import inner, outer
+from cslearn._kernels.grown import choose, log_add, log_of_set, new_stack, parent_sets
 
 __all__ = ["Graph", "flatten", "leave_one_out", "list_contexts", "log_sums_of_graph", "predict"]
 
 # Contexts (number in the memory, log-weight of a stage there) with their splits first:last, and splits (variable,
-# log-weight, where their parts begin in `part`). Parts come after what they are parts of.
-Graph = namedtuple("Graph", "context stop first last split weight parts part")
+# log-weight, where their parts begin in `part`). Parts come after what they are parts of. The first contexts are roots,
+# one for each set of parents that is summed (`of_set`); what such a set weighs is in the weights of its root.
+Graph = namedtuple("Graph", "context stop first last split weight parts part of_set")
 
 
 @outer
@@ -32,42 +33,50 @@ def list_contexts(memo, begin, end):
 
 
 @outer
-def flatten(memo, rules, target, before, graph, wanted):
-    """Write the grown tree of a target into a graph; returns how many contexts, splits and parts there are.
+def flatten(memo, rules, target, before, graph, wanted, known):
+    """Write the grown trees of a target into a graph; returns how many roots, contexts, splits and parts there are.
 
-    The first number is -1 if there is no room for them.
+    The first number is -1 if there is no room for them, and 0 if the sets of parents are not known yet.
     """
-    m = 0
+    m, stack = 0, new_stack(rules, known)
     for k in range(len(before)):
         m += before[k]
-    stack = new_stack(rules)
     chosen, promise = stack.chosen[0], stack.promise[0]
-    graph.context[0] = target
-    nodes, splits, parts, at = 1, 0, 0, 0
+    roots = parent_sets(memo, rules, target, before, m, wanted, stack)
+    if roots < 0:
+        return 0, 0, 0, 0
+    if roots > len(graph.part):
+        return -1, 0, 0, 0
+    for s in range(roots):
+        graph.context[s] = target
+        graph.of_set[s] = s
+    nodes, splits, parts, at = roots, 0, 0, 0
     while at < nodes:
-        node = graph.context[at]
-        t = memo.depth[node]
+        node, inside = graph.context[at], stack.inside[graph.of_set[at]]
+        t, size = memo.depth[node], stack.size[graph.of_set[at]]
+        weight = log_of_set(rules, size, m) if at < roots else 0.0
         graph.first[at] = graph.last[at] = splits
-        graph.stop[at] = memo.log_z[node] if memo.rows[node] > 0 else 0.0
-        if memo.rows[node] > 0 and t < rules.bound and t < m:
+        graph.stop[at] = weight + (memo.log_z[node] if memo.rows[node] > 0 else 0.0)
+        if memo.rows[node] > 0 and t < rules.bound and t < size:
             graph.stop[at] += rules.stop[t]
-            found = choose(memo, rules, node, before, m, chosen, promise, wanted)
+            found = choose(memo, rules, node, inside, size, chosen, promise, wanted)
             for c in range(found):
                 k = memo.split[chosen[c]]
                 if splits == len(graph.split) or max(parts, nodes) + rules.cards[k] > len(graph.part):
-                    return -1, 0, 0
+                    return -1, 0, 0, 0
                 graph.split[splits] = k
-                graph.weight[splits] = rules.split[t] - rules.log_of[m - t]
+                graph.weight[splits] = weight + rules.split[t] - rules.log_of[size - t]
                 graph.parts[splits] = parts
                 for x in range(rules.cards[k]):
                     graph.part[parts] = nodes
                     graph.context[nodes] = memo.part[memo.parts[chosen[c]] + x]
+                    graph.of_set[nodes] = graph.of_set[at]
                     parts += 1
                     nodes += 1
                 splits += 1
             graph.last[at] = splits
         at += 1
-    return nodes, splits, parts
+    return roots, nodes, splits, parts
 
 
 @outer
@@ -82,12 +91,23 @@ def log_sums_of_graph(graph, cards, total, of_split):
             total[node] = log_add(total[node], of_split[e])
 
 
+@inner
+def _log_total(total, roots):
+    value = -inf
+    for s in range(roots):
+        value = log_add(value, total[s])
+    return value
+
+
 @outer
-def predict(graph, total, of_split, means, codes, out):
+def predict(graph, roots, total, of_split, means, codes, out):
     """Fill ``out[r, y]`` with the probability of each state of the target in a row, averaged over all prunings."""
     waiting, share = np.empty(len(graph.stop), np.int64), np.empty(len(graph.stop))
+    whole = _log_total(total, roots)
     for r in range(len(codes)):
-        waiting[0], share[0], left = 0, 1.0, 1
+        left = roots
+        for s in range(roots):
+            waiting[s], share[s] = s, exp(total[s] - whole)
         for y in range(means.shape[1]):
             out[r, y] = 0.0
         while left:
@@ -105,7 +125,7 @@ def predict(graph, total, of_split, means, codes, out):
 
 
 @outer
-def leave_one_out(graph, total, of_split, counts, a_stages, codes, target, out):
+def leave_one_out(graph, roots, total, of_split, counts, a_stages, codes, target, out):
     """Fill the log-probability of the target in each row given all other rows, averaged over all prunings.
 
     It is the sum over the trees with all rows over that without the row, which changes the contexts the row is in
@@ -115,7 +135,9 @@ def leave_one_out(graph, total, of_split, counts, a_stages, codes, target, out):
     d = counts.shape[1]
     path, new = np.empty(len(graph.stop), np.int64), np.empty(len(graph.stop))
     for r in range(len(codes)):
-        path[0], length, at = 0, 1, 0
+        length, at = roots, 0
+        for s in range(roots):
+            path[s] = s
         while at < length:
             node = path[at]
             for e in range(graph.first[node], graph.last[node]):
@@ -133,4 +155,4 @@ def leave_one_out(graph, total, of_split, counts, a_stages, codes, target, out):
             for e in range(graph.first[node], graph.last[node]):
                 part = graph.part[graph.parts[e] + codes[r, graph.split[e]]]
                 new[node] = log_add(new[node], of_split[e] - total[part] + new[part])
-        out[r] = total[0] - new[0]
+        out[r] = _log_total(total, roots) - _log_total(new, roots)

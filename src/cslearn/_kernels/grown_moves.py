@@ -6,7 +6,7 @@ from math import inf, nan
 import numpy as np
 
 from cslearn._kernels import inner, outer
-from cslearn._kernels.grown import log_sum, new_stack
+from cslearn._kernels.grown import log_add, log_of_set, log_sum_of_set, log_sum_of_sets, new_stack, parent_sets
 from cslearn._kernels.moves import list_others, place_for, remember
 
 __all__ = ["GrownProblem", "GrownState", "edge_chances", "make_moves"]
@@ -14,8 +14,8 @@ __all__ = ["GrownProblem", "GrownState", "edge_chances", "make_moves"]
 # allowed[i, k]: whether i may be split on k; before[i, j]: whether i comes before j in every order
 GrownProblem = namedtuple("GrownProblem", "allowed before")
 # Of a move that is not finished: scores of its variable by place, of the others after it, and whether it has begun;
-# then the number of moves made.
-GrownState = namedtuple("GrownState", "order position score own after begun sweeps")
+# then the number of moves made, and sums over trees that are known.
+GrownState = namedtuple("GrownState", "order position score own after begun sweeps known")
 
 
 # Of more variables than this most moves stay within a block of so many places; a share of them goes anywhere. Blocks
@@ -44,7 +44,7 @@ def _set_before(problem, state, i, before):
 
 
 @inner
-def _fill(memo, rules, problem, state, v, others, first, last, before, used, wanted, stack):
+def _fill(memo, rules, problem, state, v, others, first, last, before, wanted, stack):
     """Fill the scores that a move of v asks for, where all contexts are there."""
     for t in range(first, last):
         u = others[t]
@@ -53,7 +53,7 @@ def _fill(memo, rules, problem, state, v, others, first, last, before, used, wan
                 m = _set_before(problem, state, u, before)
                 m += -1 if before[v] else 1
                 before[v] = not before[v]
-                state.after[u] = log_sum(memo, rules, u, before, m, -1, used, wanted, stack)
+                state.after[u] = log_sum_of_sets(memo, rules, u, before, m, wanted, stack)
             else:
                 state.after[u] = state.score[u]
     m = 0
@@ -65,7 +65,7 @@ def _fill(memo, rules, problem, state, v, others, first, last, before, used, wan
             before[others[t - 1]] = fresh = True
             m += 1
         if t >= first and state.own[t] != state.own[t]:
-            state.own[t] = log_sum(memo, rules, v, before, m, -1, used, wanted, stack) if fresh else state.own[t - 1]
+            state.own[t] = log_sum_of_sets(memo, rules, v, before, m, wanted, stack) if fresh else state.own[t - 1]
 
 
 @outer
@@ -78,7 +78,7 @@ def make_moves(
     """
     p = len(state.order)
     others, log_weights, before = np.empty(p, np.int64), np.empty(p), np.empty(p, np.bool_)
-    stack, used = new_stack(rules), np.empty(p, np.bool_)
+    stack = new_stack(rules, state.known)
     while step < len(draws):
         v = min(int(draws[step, 0] * p), p - 1)
         here = state.position[v]
@@ -92,7 +92,7 @@ def make_moves(
             state.begun[0] = 1
             for t in range(p):
                 state.own[t] = state.after[t] = nan
-        _fill(memo, rules, problem, state, v, others, first, last, before, used, wanted, stack)
+        _fill(memo, rules, problem, state, v, others, first, last, before, wanted, stack)
         if wanted.number[0]:
             return step
         change = 0.0
@@ -123,25 +123,36 @@ def make_moves(
 
 
 @outer
-def edge_chances(memo, rules, targets, before, done, found, wanted):
+def edge_chances(memo, rules, targets, before, done, found, wanted, known):
     """Fill ``found[r, k]``, the probability that `k` is in a context of a target, from number `done` on.
 
     Returns how many are done. Trees without `k` have the sum in which splits on it are left out.
     """
     p = before.shape[1]
-    stack, used, ignored = new_stack(rules), np.empty(p, np.bool_), np.empty(p, np.bool_)
+    stack, alone = new_stack(rules, known), np.empty(p)
     while done < len(targets):
-        m = 0
+        root, m = targets[done], 0
         for k in range(p):
             m += before[done, k]
-            used[k] = False
-            found[done, k] = 0.0
-        total = log_sum(memo, rules, targets[done], before[done], m, -1, used, wanted, stack)
+            alone[k] = found[done, k] = -inf
+        number = parent_sets(memo, rules, root, before[done], m, wanted, stack)
+        # The log sums over all trees, and over those without each parent: of the sets with it, and of the others.
+        total = -inf
+        for s in range(number):
+            weight = log_of_set(rules, stack.size[s], m)
+            whole = weight + log_sum_of_set(memo, rules, root, s, -1, wanted, stack)
+            for k in range(p):
+                if stack.inside[number - 1, k] or rules.sets == 0:
+                    if stack.inside[s, k]:
+                        whole_without = weight + log_sum_of_set(memo, rules, root, s, k, wanted, stack)
+                        found[done, k] = log_add(found[done, k], whole_without)
+                        alone[k] = 0.0
+                    else:
+                        found[done, k] = log_add(found[done, k], whole)
+            total = log_add(total, whole)
         if wanted.number[0]:
             return done
         for k in range(p):
-            if used[k]:
-                without = log_sum(memo, rules, targets[done], before[done], m, k, ignored, wanted, stack)
-                found[done, k] = max(0.0, -np.expm1(without - total))
+            found[done, k] = 0.0 if alone[k] == -inf else max(0.0, -np.expm1(found[done, k] - total))
         done += 1
     return done

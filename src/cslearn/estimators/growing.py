@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from cslearn.data import TableLike
 from cslearn.grown import GrownEngine, GrownScores, Growth, greedy_order
-from cslearn.grown.adaptive import FIRST_COUNTS, FIRST_PRIOR, adapted_counts, adapted_tree_prior
+from cslearn.grown.adaptive import FIRST_COUNTS, FIRST_PRIOR, adapted_counts, adapted_parents_prior
 from cslearn.orders import Chain
 from cslearn.orders.subsets import subsets_fit
-from cslearn.priors import ADAPTIVE, Prior, TreePrior, get_prior
+from cslearn.priors import ADAPTIVE, ParentsPrior, Prior, TreePrior, get_prior
 from cslearn.scores import Scores
 
 __all__ = [
@@ -33,29 +33,29 @@ FEWEST_MOVES, MOST_MOVES = 100, 1500
 MOST_SWEEPS = 3
 # Of so few variables all trees are summed: whatever three or four of them say only together is seen.
 FEW_ENOUGH = 5
-WHOLE = Growth(slack=inf, width=(FEW_ENOUGH,), near=inf, look=0)
+WHOLE = Growth(slack=inf, width=(FEW_ENOUGH,), near=inf, look=0, sets=0)
 # Chains on grown trees, unless more are asked for: two, to tell whether they agree.
 GROWN_CHAINS = 2
 # A row that is counted for a variable in a context takes so many steps; found for 10 to 100 variables.
 STEPS_OF_A_ROW = 1 / 1300
 
 
-def grown_prior(beta: Any, prior: str | Prior, cards: Sequence[int]) -> TreePrior | None:
-    """Return the tree prior that trees are grown with for variables of these cardinalities; None where not.
+def grown_prior(beta: Any, prior: str | Prior, cards: Sequence[int]) -> ParentsPrior | None:
+    """Return the prior that trees are grown with for variables of these cardinalities; None where not.
 
     A bound of two, bounds of single variables, and a bound that is given for few variables have exact sums over all
     stagings; so have priors that weigh stagings, which grown trees have no sum for.
     """
     if isinstance(beta, Mapping) or (beta != "auto" and (beta <= 2 or subsets_fit(tuple(cards[1:]), beta))):
         return None
-    if isinstance(prior, str) and prior == ADAPTIVE:
-        return FIRST_PRIOR
-    found = get_prior(prior)
-    return _with_single_splits(found) if isinstance(found, TreePrior) else None
+    return FIRST_PRIOR if isinstance(prior, str) and prior == ADAPTIVE else _among_parents(get_prior(prior))
 
 
-def _with_single_splits(prior: TreePrior) -> TreePrior:
-    return TreePrior(root=prior.root, split=prior.split, same=0.0, deeper=prior.deeper)
+def _among_parents(prior: Prior) -> ParentsPrior | None:
+    """Return a prior whose trees split as readily, after their variables were chosen; None if it weighs no trees."""
+    if isinstance(prior, TreePrior):
+        return ParentsPrior(root=prior.root, split=prior.split, deeper=prior.deeper)
+    return prior if isinstance(prior, ParentsPrior) else None
 
 
 def as_grown(scores: Scores, max_memory: float) -> GrownScores:
@@ -68,7 +68,7 @@ def as_grown(scores: Scores, max_memory: float) -> GrownScores:
         beta=max(2, *scores.betas),
         ess=scores.ess,
         gamma=scores.gamma,
-        prior=_with_single_splits(scores.prior) if isinstance(scores.prior, TreePrior) else FIRST_PRIOR,
+        prior=_among_parents(scores.prior) or FIRST_PRIOR,
         candidates={v: [names[c] for c in own] for v, own in zip(names, scores.candidates, strict=True)},
         max_memory=max_memory,
         n_jobs=scores.n_jobs,
@@ -81,7 +81,7 @@ def first_scores(
     *,
     beta: int,
     ess: float | str,
-    prior: TreePrior,
+    prior: ParentsPrior,
     candidates: Mapping[str, Iterable[str]],
     max_memory: float,
     n_jobs: int | None,
@@ -109,7 +109,7 @@ def with_what_the_data_choose(
     """Return the scores with the prior and the prior counts that suit a first order, and an order for them."""
     order = _good_order(scores, before)
     if adaptive:
-        scores = scores.with_prior(adapted_tree_prior(scores, order))
+        scores = scores.with_prior(adapted_parents_prior(scores, order))
     if counts:
         names = [scores.table.variables[i] for i in order]
         chosen = adapted_counts(scores, names)

@@ -19,27 +19,28 @@ from scipy.special import gammaln
 
 from cslearn.grown.engine import GrownEngine
 from cslearn.grown.scores import GrownScores
-from cslearn.priors import TreePrior
+from cslearn.priors import ParentsPrior
 
-__all__ = ["FIRST_COUNTS", "FIRST_PRIOR", "adapted_counts", "adapted_tree_prior"]
+__all__ = ["FIRST_COUNTS", "FIRST_PRIOR", "adapted_counts", "adapted_parents_prior"]
 
 CHANCES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99)
 ESS_VALUES = (1.0, 2.0, 3.0, 5.0, 7.0, 10.0, 15.0, 20.0, 30.0, 50.0)
 GAMMAS = (0.0, 0.5, 1.0)
-FIRST_PRIOR = TreePrior(root=0.8, split=0.5, same=0.0, deeper=0.5)
+FIRST_PRIOR = ParentsPrior()
 FIRST_COUNTS = (1.0, 0.0)
 # The weak prior of the chances is worth so many variables that behave as the first one says.
 STRENGTH = 2.0
+CHOSEN = ("more", "root", "split", "deeper")
 
 
-def adapted_tree_prior(scores: GrownScores, order: NDArray[np.integer]) -> TreePrior:
-    """Return the chances to split, at the root, below it and deeper, that suit an order."""
+def adapted_parents_prior(scores: GrownScores, order: NDArray[np.integer]) -> ParentsPrior:
+    """Return the prior whose chances of another parent, and of splits by depth, suit an order."""
 
-    def value(prior: TreePrior) -> float:
+    def value(prior: ParentsPrior) -> float:
         usual, now = FIRST_PRIOR, prior
         weak = sum(
             getattr(usual, name) * log(getattr(now, name)) + (1 - getattr(usual, name)) * log(1 - getattr(now, name))
-            for name in ("root", "split", "deeper")
+            for name in CHOSEN
         )
         engine = GrownEngine(scores.contexts.with_prior(prior))
         return float(engine.local_scores(order).sum()) + STRENGTH * weak
@@ -47,7 +48,7 @@ def adapted_tree_prior(scores: GrownScores, order: NDArray[np.integer]) -> TreeP
     best, top = FIRST_PRIOR, value(FIRST_PRIOR)
     # Each in turn, upwards and downwards from where it is, as long as it gets better; and once more.
     for _ in range(2):
-        for name in ("root", "split", "deeper"):
+        for name in CHOSEN:
             for step in (-1, 1):
                 at = min(range(len(CHANCES)), key=lambda k: abs(CHANCES[k] - getattr(best, name)))
                 while 0 <= at + step < len(CHANCES):

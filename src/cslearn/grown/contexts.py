@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import lgamma
+from math import lgamma, log
 from threading import Lock
 from typing import Any, NamedTuple, TypeVar
 
@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from cslearn.counts import Contexts, Counts
-from cslearn.priors import TreePrior
+from cslearn.priors import ParentsPrior
 
 __all__ = ["ContextStore", "GrownContexts", "Growth"]
 
@@ -35,6 +35,8 @@ Result = TypeVar("Result")
 LOOKED_UP = 4096
 # Numbers of counts that are asked for at once.
 BATCH = 1 << 22
+# Sums over trees on sets of parents that are kept while many levels are asked for.
+KNOWN = 1 << 12
 # Splits that are asked for at once.
 MOST_WANTED = 1 << 12
 # Bytes of a context, with its place in the hash table and as a part, and of a split.
@@ -71,6 +73,8 @@ class Growth:
         Rows that a context must have for that.
     most : int
         Splits that a context keeps, where it does not look ahead.
+    sets : int
+        How many sets of parents are summed at most; 0 for all sets of the variables before.
     """
 
     bound: int = 10
@@ -80,6 +84,7 @@ class Growth:
     look: int = 1
     enough: float = 20.0
     most: int = 64
+    sets: int = 12
 
 
 class ContextStore:
@@ -251,12 +256,17 @@ class ContextStore:
     def _kind(self, outcomes: float, d: int) -> int:
         key = (outcomes if self.gamma else 1.0, d)
         if key not in self._kinds:
-            a, whole = self.a_stage(outcomes), np.arange(min(LOOKED_UP, int(self.counts.total) + 1))
-            look_up = np.stack([gammaln(b + whole) - lgamma(b) for b in (a, a / d)])
-            arrays = np.array([a]), look_up[None], np.array([[lgamma(a), lgamma(a / d)]])
-            old = self._tables if self._kinds else tuple(array[:0] for array in arrays)
-            self._tables = tuple(np.concatenate(pair) for pair in zip(old, arrays, strict=True))  # type: ignore[assignment]
-            self._kinds[key] = len(self._kinds)
+            a, number = self.a_stage(outcomes), len(self._kinds)
+            whole = np.arange(min(LOOKED_UP, int(self.counts.total) + 1))
+            if number == len(self._tables[0]):
+                empty = np.empty(0), np.empty((0, 2, len(whole))), np.empty((0, 2))
+                old = self._tables if number else empty
+                self._tables = tuple(_enlarged(array, 2 * number + 4) for array in old)  # type: ignore[assignment]
+            counts, look_up, log_gammas = self._tables
+            counts[number] = a
+            look_up[number] = [gammaln(b + whole) - lgamma(b) for b in (a, a / d)]
+            log_gammas[number] = lgamma(a), lgamma(a / d)
+            self._kinds[key] = number
         return self._kinds[key]
 
     def _make_room(self, contexts: int, parts: int, splits: int) -> None:
@@ -290,18 +300,17 @@ class GrownContexts:
     Parameters
     ----------
     store : ContextStore
-    prior : TreePrior
-        Only its splits on single variables are made.
+    prior : ParentsPrior
     width : tuple of int, optional
         How many splits of a context are summed at most, in place of what the growth of the contexts says.
     """
 
-    def __init__(self, store: ContextStore, prior: TreePrior, width: tuple[int, ...] | None = None) -> None:
+    def __init__(self, store: ContextStore, prior: ParentsPrior, width: tuple[int, ...] | None = None) -> None:
         self.store, self.prior = store, prior
         self.width = store.growth.width if width is None else width
         self.rules = self._made_rules()
 
-    def with_prior(self, prior: TreePrior) -> GrownContexts:
+    def with_prior(self, prior: ParentsPrior) -> GrownContexts:
         """Return the same with another prior; contexts do not depend on it and are shared."""
         return GrownContexts(self.store, prior, self.width)
 
@@ -313,38 +322,48 @@ class GrownContexts:
         """Return ``log F(i, L)`` for targets `i` and the sets of variables before them, shape (r, p)."""
         from cslearn._kernels.grown import evaluate
 
-        out = np.full(len(targets), np.nan)
+        out, known = np.full(len(targets), np.nan), new_known(KNOWN)
         before = before & self.store.allowed[targets]
-        self.store.asked(lambda memo, wanted: evaluate(memo, self.rules, targets, before, wanted, out))
+        self.store.asked(lambda memo, wanted: evaluate(memo, self.rules, targets, before, wanted, known, out))
         return out
 
     def _made_rules(self) -> Any:
         from cslearn._kernels.grown import Rules
 
-        growth, counts = self.store.growth, self.store.counts
-        p = len(counts.cards)
-        depths = range(growth.bound + 1)
-        chance = np.array([self.prior.chance(t) for t in depths])
+        growth, cards, prior = self.store.growth, self.store.counts.cards, self.prior
+        p, depths = len(cards), range(growth.bound + 1)
+        chance = np.array([prior.chance(t) for t in depths])
         stop, split = np.log1p(-chance), np.log(chance)
         stop[-1] = 0.0  # at the bound there is no choice
-        states = np.arange(int(counts.cards.max(initial=1)) + 1)
+        states = np.arange(int(cards.max(initial=1)) + 1)
         price = np.array([split[t] - stop[t] + states * stop[min(t + 1, growth.bound)] for t in depths])
         width = np.array([self.width[min(t, len(self.width) - 1)] for t in depths], dtype=np.int64)
-        near = np.full(len(width), growth.near)
-        log_of = np.log(np.maximum(np.arange(p + 2), 1))
         return Rules(
-            growth.bound,
-            stop,
-            split,
-            price,
-            width,
-            near,
-            growth.slack,
-            growth.look,
-            growth.enough,
-            counts.cards,
-            log_of,
+            bound=growth.bound,
+            stop=stop,
+            split=split,
+            price=price,
+            top=price[:, 2:].max(axis=1, initial=-np.inf),
+            width=width,
+            near=np.full(len(width), growth.near),
+            slack=growth.slack,
+            look=growth.look,
+            enough=growth.enough,
+            cards=cards,
+            log_of=np.log(np.maximum(np.arange(p + 2), 1)),
+            sets=growth.sets,
+            log_more=log(prior.more),
+            log_fewest=np.array([prior.log_number(0, m) for m in range(p + 1)]),
+            log_fact=gammaln(np.arange(p + 2) + 1.0),
+            words=np.random.default_rng(1).integers(1, 2**64, (3, p), dtype=np.uint64),
         )
+
+
+def new_known(size: int) -> Any:
+    """Return room for so many sums over trees, a power of two."""
+    from cslearn._kernels.grown import Known
+
+    return Known(np.zeros(size, np.uint64), np.zeros(size))
 
 
 def _enlarged(array: NDArray[Any], size: int) -> NDArray[Any]:

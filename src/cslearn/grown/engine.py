@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cslearn.grown.contexts import GrownContexts
+from cslearn.grown.contexts import GrownContexts, new_known
 
 __all__ = ["GrownEngine"]
 
@@ -15,6 +15,8 @@ Floats = NDArray[np.float64]
 
 # Numbers that are kept at once where edges are asked for.
 EDGE_NUMBERS = 1 << 22
+# Sums over trees on sets of parents that a chain, or a question about edges, keeps: these are asked for again and again.
+KNOWN_OF_A_CHAIN, KNOWN_OF_EDGES = 1 << 16, 1 << 14
 
 
 class GrownEngine:
@@ -41,7 +43,8 @@ class GrownEngine:
         p = self.p
         order, position = np.zeros(p, np.int64), np.zeros(p, np.int64)
         begun, sweeps = np.zeros(1, np.int64), np.zeros(1, np.int64)
-        return GrownState(order, position, np.zeros(p), np.zeros(p), np.zeros(p), begun, sweeps)
+        known = new_known(KNOWN_OF_A_CHAIN)
+        return GrownState(order, position, np.zeros(p), np.zeros(p), np.zeros(p), begun, sweeps, known)
 
     def set_order(self, state: Any, order: NDArray[np.integer]) -> None:
         """Set the order and everything that follows from it."""
@@ -100,11 +103,11 @@ class GrownEngine:
 
         found = np.zeros(before.shape)
         before = before & self.contexts.store.allowed[targets]
-        done = 0
+        done, known = 0, new_known(KNOWN_OF_EDGES)
 
         def ask(memo: Any, wanted: Any) -> None:
             nonlocal done
-            done = edge_chances(memo, self.contexts.rules, targets, before, done, found, wanted)
+            done = edge_chances(memo, self.contexts.rules, targets, before, done, found, wanted, known)
 
         self.contexts.store.asked(ask)
         return found

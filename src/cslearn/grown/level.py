@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cslearn.grown.contexts import GrownContexts
+from cslearn.grown.contexts import GrownContexts, new_known
 
 __all__ = ["GrownLevel", "codes_of_contexts"]
 
@@ -34,7 +34,7 @@ class GrownLevel:
         self.contexts, self.target, self.columns = contexts, target, np.asarray(columns)
         self.before = np.zeros(len(contexts.store.counts.cards), dtype=bool)
         self.before[self.columns] = True
-        self._graph, memo = self._flattened()
+        self._graph, self._roots, memo = self._flattened()
         at = self._graph.context
         self._own = memo.own[at][:, : contexts.store.counts.cards[target]]
         self._a = contexts.store.ess * memo.outcomes[at] ** -contexts.store.gamma
@@ -53,7 +53,7 @@ class GrownLevel:
     def without(self, k: int) -> GrownLevel:
         """Return the same trees but those that split on the variable at position `k`."""
         other = object.__new__(GrownLevel)
-        other.__dict__.update({name: value for name, value in self.__dict__.items() if name not in ("_sums", "visits")})
+        other.__dict__.update({name: value for name, value in self.__dict__.items() if name not in ("_sums", "_shares", "visits")})
         weight = np.where(self._graph.split == self.columns[k], -np.inf, self._graph.weight)
         other._graph = self._graph._replace(weight=weight)
         other.columns = np.delete(self.columns, k)
@@ -61,11 +61,11 @@ class GrownLevel:
         other._pairs = [tuple((c - (c > k), x) for c, x in pairs if c != k) for pairs in self._pairs]
         return other
 
-    def _flattened(self) -> tuple[Any, Any]:
+    def _flattened(self) -> tuple[Any, int, Any]:
         from cslearn._kernels.grown_contexts import Graph, flatten
 
         found: list[Any] = []
-        size = 256
+        size, known = 256, new_known(1)
 
         def ask(memo: Any, wanted: Any) -> None:
             nonlocal size
@@ -79,16 +79,18 @@ class GrownLevel:
                     np.empty(size),
                     np.empty(size, np.int64),
                     np.empty(size - 1, np.int64),
+                    np.empty(size, np.int64),
                 )
-                nodes, splits, parts = flatten(memo, self.contexts.rules, self.target, self.before, graph, wanted)
-                if nodes >= 0:
+                answer = flatten(memo, self.contexts.rules, self.target, self.before, graph, wanted, known)
+                roots, nodes, splits, parts = answer
+                if roots >= 0:
                     break
                 size *= 2
-            sizes = (nodes,) * 4 + (splits,) * 3 + (parts,)
-            found[:] = [Graph._make(a[:s] for a, s in zip(graph, sizes, strict=True)), memo]
+            sizes = (nodes,) * 4 + (splits,) * 3 + (parts, nodes)
+            found[:] = [Graph._make(a[:s] for a, s in zip(graph, sizes, strict=True)), roots, memo]
 
         self.contexts.store.asked(ask)
-        return found[0], found[1]
+        return found[0], found[1], found[2]
 
     @cached_property
     def _sums(self) -> tuple[Floats, Floats]:
@@ -98,9 +100,40 @@ class GrownLevel:
         log_sums_of_graph(self._graph, self.contexts.store.counts.cards, total, of_split)
         return total, of_split
 
+    def of_best_set(self) -> GrownLevel:
+        """Return the trees of the most probable set of parents alone."""
+        graph, best = self._graph, int(np.argmax(self._shares))
+        nodes = graph.of_set == best
+        splits = np.repeat(nodes, graph.last - graph.first)
+        place, split_place = np.cumsum(nodes) - 1, np.append(0, np.cumsum(splits))
+        part = np.concatenate([[], *(self._parts(e) for e in np.flatnonzero(splits).tolist())]).astype(np.int64)
+        ends = np.cumsum(self.contexts.store.counts.cards[graph.split[splits]])
+        other = object.__new__(GrownLevel)
+        other.__dict__.update({name: self.__dict__[name] for name in ("contexts", "target", "columns", "before")})
+        other._roots = 1
+        other._own, other._a = self._own[nodes], self._a[nodes]
+        other._pairs = [pairs for pairs, kept in zip(self._pairs, nodes.tolist(), strict=True) if kept]
+        other._graph = graph._replace(
+            context=graph.context[nodes],
+            stop=graph.stop[nodes],
+            first=split_place[graph.first[nodes]],
+            last=split_place[graph.last[nodes]],
+            split=graph.split[splits],
+            weight=graph.weight[splits],
+            parts=np.append(0, ends)[:-1].astype(np.int64),
+            part=place[part],
+            of_set=np.zeros(int(nodes.sum()), dtype=np.int64),
+        )
+        return other
+
     def log_sum(self) -> float:
         """Return the log of the sum of the weights of all prunings."""
-        return float(self._sums[0][0])
+        return float(np.logaddexp.reduce(self._sums[0][: self._roots]))
+
+    @cached_property
+    def _shares(self) -> Floats:
+        """The probability of each set of parents."""
+        return np.exp(self._sums[0][: self._roots] - self.log_sum())
 
     def _splits(self, node: int) -> range:
         return range(int(self._graph.first[node]), int(self._graph.last[node]))
@@ -120,7 +153,8 @@ class GrownLevel:
                 value = graph.weight[e] + sum(best[part] for part in self._parts(e))
                 if value > best[node]:
                     best[node], taken[node] = value, e
-        return float(best[0]), self._stages(lambda node: int(taken[node]))
+        root = int(np.argmax(best[: self._roots]))
+        return float(best[root]), self._stages(root, lambda node: int(taken[node]))
 
     def draw(self, rng: np.random.Generator) -> list[Pairs]:
         """Draw a pruning with a chance proportional to its weight; returns its stages."""
@@ -134,10 +168,10 @@ class GrownLevel:
                     return e
             return -1
 
-        return self._stages(pick)
+        return self._stages(int(rng.choice(self._roots, p=self._shares / self._shares.sum())), pick)
 
-    def _stages(self, pick: Any) -> list[Pairs]:
-        waiting, found = [0], []
+    def _stages(self, root: int, pick: Any) -> list[Pairs]:
+        waiting, found = [root], []
         while waiting:
             node = waiting.pop()
             e = pick(node)
@@ -152,7 +186,7 @@ class GrownLevel:
         """The probability that each context of the graph is a context of the tree."""
         total, of_split = self._sums
         found = np.zeros(len(total))
-        found[0] = 1.0
+        found[: self._roots] = self._shares
         for node in range(len(total)):
             for e in self._splits(node):
                 found[self._parts(e)] += found[node] * exp(of_split[e] - total[node])
@@ -196,7 +230,10 @@ class GrownLevel:
                 numbers = longer.copy()
                 numbers[: len(shorter)] += shorter
             found[node] = numbers
-        return found[0]
+        mixed = np.zeros(max(map(len, found[: self._roots])))
+        for share, numbers in zip(self._shares, found, strict=False):
+            mixed[: len(numbers)] += share * numbers
+        return mixed
 
     @cached_property
     def _means(self) -> Floats:
@@ -208,7 +245,7 @@ class GrownLevel:
         from cslearn._kernels.grown_contexts import predict
 
         out = np.empty((len(codes), self._own.shape[1]))
-        predict(self._graph, *self._sums, self._means, codes, out)
+        predict(self._graph, self._roots, *self._sums, self._means, codes, out)
         return out
 
     def whole_tree(self) -> tuple[list[Pairs], Floats]:
@@ -232,7 +269,7 @@ class GrownLevel:
         from cslearn._kernels.grown_contexts import leave_one_out
 
         out = np.empty(len(codes))
-        leave_one_out(self._graph, *self._sums, self._own, self._a, codes, self.target, out)
+        leave_one_out(self._graph, self._roots, *self._sums, self._own, self._a, codes, self.target, out)
         return out
 
 

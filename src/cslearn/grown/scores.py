@@ -14,7 +14,7 @@ from cslearn.data import TableLike, as_table
 from cslearn.errors import InputError
 from cslearn.grown.contexts import ContextStore, GrownContexts, Growth
 from cslearn.grown.level import GrownLevel
-from cslearn.priors import Prior, TreePrior, get_prior
+from cslearn.priors import ParentsPrior, Prior, get_prior
 from cslearn.scores import Scores
 
 __all__ = ["DEEPEST", "GrownScores"]
@@ -38,8 +38,7 @@ class GrownScores(Scores):
         Context bound.
     ess, gamma : float
         A stage whose context variables have `q` outcomes has the prior count ``ess * q ** -gamma``.
-    prior : TreePrior
-        Its probability of splits on several variables at once is zero.
+    prior : ParentsPrior
     candidates : mapping of variable to iterable of variables, optional
         The candidate set of each variable; all other variables by default.
     growth : Growth, optional
@@ -53,9 +52,9 @@ class GrownScores(Scores):
     --------
     >>> from cslearn.datasets import chickenpox_model
     >>> from cslearn.grown.scores import GrownScores
-    >>> from cslearn.priors import TreePrior
+    >>> from cslearn.priors import ParentsPrior
     >>> model = chickenpox_model()
-    >>> scores = GrownScores(model.sample(2000, random_state=0), prior=TreePrior(same=0.0))
+    >>> scores = GrownScores(model.sample(2000, random_state=0), prior=ParentsPrior())
     >>> score, staging = scores.best_staging("carrier", ["background", "diagnosis", "exposed"])
     >>> len(staging.contexts)
     3
@@ -77,8 +76,8 @@ class GrownScores(Scores):
         n_jobs: int | None = None,
         interventions: NDArray[np.bool_] | None = None,
     ) -> None:
-        if not isinstance(prior, TreePrior) or prior.same:
-            raise InputError(f"trees are grown with a tree prior whose chance `same` is 0, not with {prior!r}")
+        if not isinstance(prior, ParentsPrior):
+            raise InputError(f"trees are grown with a ParentsPrior, not with {prior!r}")
         super().__init__(
             data, beta=beta, ess=ess, prior=prior, candidates=candidates, n_jobs=n_jobs, interventions=interventions
         )
@@ -104,18 +103,18 @@ class GrownScores(Scores):
             growth=self.growth,
             max_memory=self.max_memory,
         )
-        return GrownContexts(store, self._tree_prior)
+        return GrownContexts(store, self._parents_prior)
 
     @property
-    def _tree_prior(self) -> TreePrior:
-        assert isinstance(self.prior, TreePrior)
+    def _parents_prior(self) -> ParentsPrior:
+        assert isinstance(self.prior, ParentsPrior)
         return self.prior
 
     def with_prior(self, prior: str | Prior) -> GrownScores:
         """Return the scores with another prior over trees; the contexts do not depend on it and are kept."""
         other = self._copy()
         other.prior = get_prior(prior)
-        other.__dict__["contexts"] = self.contexts.with_prior(other._tree_prior)
+        other.__dict__["contexts"] = self.contexts.with_prior(other._parents_prior)
         return other
 
     def with_ess(self, ess: float, gamma: float | None = None) -> GrownScores:

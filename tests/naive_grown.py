@@ -1,4 +1,4 @@
-"""Slow, obvious twins of the deep stagings: counts in plain loops, trees grown by the rule, all prunings listed.
+"""Slow, obvious twins of the deep stagings: counts in plain loops, parents and trees by the rule, all prunings listed.
 
 The rules of the engine, stated here once more. A context with rows in one state of the target is not split, nor is any
 on a variable of which it has fewer than two states. A context without rows weighs 1. Stopping weighs 1 at the bound and
@@ -7,17 +7,17 @@ above.
 """
 
 from dataclasses import dataclass, field
-from itertools import product
-from math import exp, inf, lgamma, log, prod
+from itertools import combinations, product
+from math import comb, exp, inf, lgamma, log, prod
 
 import numpy as np
 
 from cslearn.data import Table
-from cslearn.priors import TreePrior
+from cslearn.priors import ParentsPrior
 from naive import agrees, log_sum
 from problems import random_table
 
-PRIOR = TreePrior(root=0.7, split=0.4, same=0.0, deeper=0.25)
+PRIOR = ParentsPrior(more=0.4, root=0.7, split=0.4, deeper=0.25)
 
 
 class PlainCounts:
@@ -52,7 +52,7 @@ class PlainCounts:
 
 @dataclass
 class Node:
-    """A context of the grown tree, with the log-weight of stopping there and the splits that are made."""
+    """A context of the grown tree, with the log-weight of stopping there, if it can, and the splits that are made."""
 
     context: dict
     log_stop: float
@@ -102,20 +102,92 @@ class Trees:
         return 0.0 if t >= self.growth.bound else self.prior.chance(t)
 
     # ---------------------------------------------------------------- the sum over all trees
-    def log_sum_of_all(self, level, context=None):
-        """F(c; L) = (1 - s) z(c) + s / (m - t) sum over k of the product over x of F(c, x_k; L)."""
+    def log_of_set(self, size, m):
+        """The log-probability of a given set of so many parents."""
+        numbers = [self.prior.more**r for r in range(m + 1)]
+        return log(numbers[size] / sum(numbers) / comb(m, size))
+
+    def log_sum_of_all(self, level):
+        """The sum over all sets of parents and all trees on them."""
+        m = len(level)
+        sets = [parents for r in range(m + 1) for parents in combinations(level, r)]
+        return log_sum(self.log_of_set(len(parents), m) + self.log_sum_on(parents) for parents in sets)
+
+    def log_sum_on(self, parents, context=None):
+        """F(c; P) = (1 - s) z(c) + s / (m - t) sum over k of the product over x of F(c, x_k; P)."""
         context = context or {}
         if sum(self.counts(context)) == 0:
             return 0.0
-        t, m = len(context), len(level)
+        t, m = len(context), len(parents)
         if t >= min(m, self.growth.bound):
             return self.log_z(context)
         terms = [log(1 - self.chance(t)) + self.log_z(context)]
-        for k in level:
+        for k in parents:
             if self.can_split(context, k):
-                below = sum(self.log_sum_of_all(level, part) for part in self.parts(context, k))
+                below = sum(self.log_sum_on(parents, part) for part in self.parts(context, k))
                 terms.append(log(self.chance(t) / (m - t)) + below)
         return log_sum(terms)
+
+    # ---------------------------------------------------------------- the sets of parents
+    def largest(self, values):
+        """The key of the largest value, the first one among equals; near ones are ties."""
+        top = max(values.values())
+        self.ties += sum(value > top - self.TIE for value in values.values()) > 1
+        return min(k for k, value in values.items() if value == top)
+
+    def parent_sets(self, level):
+        """No parents, then one more at a time, as long as that may pay."""
+        m, slack = len(level), self.growth.slack
+        if not self.growth.sets:
+            return [parents for r in range(m + 1) for parents in combinations(level, r)]
+        found, leaves, height, top = [()], [{}], 0.0, 0.0
+        while len(found) < self.growth.sets and len(found[-1]) < m:
+            parents, size = found[-1], len(found[-1])
+            rest = [k for k in level if k not in parents]
+            if size:
+                values = {k: sum(max(0.0, self.gain_of(leaf, k, size + 1)) for leaf in leaves) for k in rest}
+            else:
+                values = {k: self.first_promise(k, level) for k in rest if k in dict(self.by_variable({}))}
+            if not values:
+                break
+            k = self.largest(values)
+            height += values[k] + self.log_of_set(size + 1, m) - self.log_of_set(size, m)
+            self.ties += abs(height - top + slack) < self.TIE
+            if height < top - slack or (size and values[k] <= 0):
+                break
+            top = max(top, height)
+            found.append((*parents, k))
+            if not size:
+                leaves = self.parts({}, k)
+            leaves = [end for leaf in leaves for end in self.ends(leaf, found[-1])]
+        return found
+
+    def by_variable(self, context):
+        return [(k, gain) for gain, k in self.ranked(context)]
+
+    def gain_of(self, context, k, size):
+        """What a split of a leaf on one of so many parents promises; minus infinity where it is not ranked."""
+        gains = dict(self.by_variable(context))
+        return self.promise(gains[k], k, len(context), size) if k in gains else -inf
+
+    def first_promise(self, k, level):
+        value = self.gain_of({}, k, 1)
+        if not self.growth.look or sum(self.counts({})) < self.growth.enough or min(self.growth.bound, len(level)) < 2:
+            return value
+        for part in self.parts({}, k):
+            splits = [(gain, j) for gain, j in self.ranked(part) if j in level]
+            if splits:
+                self.ties += len(splits) > 1 and abs(splits[0][0] - splits[1][0]) < self.TIE
+                value += max(0.0, self.promise(*splits[0], 1, len(level)))
+        return value
+
+    def ends(self, context, parents):
+        """The leaves of the greedy tree on some parents, from a context on."""
+        values = {k: self.gain_of(context, k, len(parents)) for k in parents if k not in context}
+        values = {k: value for k, value in values.items() if value > 0}
+        if not values:
+            return [context]
+        return [end for part in self.parts(context, self.largest(values)) for end in self.ends(part, parents)]
 
     # ---------------------------------------------------------------- the splits that are made
     def looks_ahead(self, context):
@@ -140,53 +212,49 @@ class Trees:
         after = log(1 - self.chance(t + 1))
         return gain + log(self.chance(t) / (1 - self.chance(t))) + self.cards[k] * after - log(m - t)
 
-    def chosen(self, context, level):
-        """By the gains; with a look ahead by what is promised, which includes the best split of each part."""
-        t, m, growth = len(context), len(level), self.growth
+    def chosen(self, context, parents):
+        """By what is promised; with a look ahead this includes the best split of each part."""
+        t, m, growth = len(context), len(parents), self.growth
         if t >= min(m, growth.bound):
             return []
         width = growth.width[min(t, len(growth.width) - 1)]
-        splits = [(self.promise(gain, k, t, m), gain, k) for gain, k in self.ranked(context) if k in level]
+        splits = [(self.promise(gain, k, t, m), k) for gain, k in self.ranked(context) if k in parents]
         if self.looks_ahead(context):
-            splits = [(value + self.ahead(context, k, level), value, k) for value, _, k in splits]
-            splits.sort(key=lambda split: -split[0])
-            keys = [value for value, _, _ in splits]
-        else:
-            keys = [gain for _, gain, _ in splits]
-        self.ties += any(abs(keys[r] - keys[r + 1]) < self.TIE for r in range(len(keys) - 1) if r < width)
-        self.ties += any(abs(value + growth.slack) < self.TIE for value, _, _ in splits)
-        found = []
-        for value, _, k in splits:
-            if value < -growth.slack:
-                break
-            found.append((value, k))
-        found = found[:width]
+            splits = [(value + self.ahead(context, k, parents), k) for value, k in splits]
+        splits.sort(key=lambda split: -split[0])
+        keys = [value for value, _ in splits]
+        self.ties += any(abs(keys[r] - keys[r + 1]) < self.TIE for r in range(len(keys) - 1) if r == width - 1)
+        self.ties += any(abs(value + growth.slack) < self.TIE for value in keys)
+        found = [(value, k) for value, k in splits if value >= -growth.slack][:width]
         best = max((value for value, _ in found), default=-inf)
         self.ties += any(abs(value - best + growth.near) < self.TIE for value, _ in found)
         return [k for value, k in found if value >= best - growth.near]
 
-    def ahead(self, context, k, level):
-        t, m = len(context), len(level)
+    def ahead(self, context, k, parents):
+        t, m = len(context), len(parents)
         if t + 1 >= min(m, self.growth.bound):
             return 0.0
-        total = 0.0
-        for part in self.parts(context, k):
-            splits = [(gain, j) for gain, j in self.ranked(part) if j in level]
-            if splits:
-                self.ties += len(splits) > 1 and abs(splits[0][0] - splits[1][0]) < self.TIE
-                total += max(0.0, self.promise(*splits[0], t + 1, m))
-        return total
+        return sum(
+            max([0.0, *(self.promise(gain, j, t + 1, m) for gain, j in self.ranked(part) if j in parents)])
+            for part in self.parts(context, k)
+        )
 
-    def grown(self, level, context=None):
-        """The tree that is grown for the variables before, from a context on."""
+    def grown(self, level):
+        """The trees that are grown for the variables before: one for each set of parents, below a node of their own."""
+        m = len(level)
+        sets = [(self.log_of_set(len(parents), m), parents) for parents in self.parent_sets(level)]
+        return Node({}, None, [], 1.0, [(-1, weight, [self.grown_on(parents)]) for weight, parents in sets])
+
+    def grown_on(self, parents, context=None):
+        """The tree that is grown on some parents, from a context on."""
         context = context or {}
-        t, m, counts = len(context), len(level), self.counts(context)
+        t, m, counts = len(context), len(parents), self.counts(context)
         if sum(counts) == 0:
             return Node(context, 0.0, counts, self.a(context))
         here = self.chance(t) if t < m else 0.0
         node = Node(context, log(1 - here), counts, self.a(context))
-        for k in self.chosen(context, level):
-            parts = [self.grown(level, part) for part in self.parts(context, k)]
+        for k in self.chosen(context, parents):
+            parts = [self.grown_on(parents, part) for part in self.parts(context, k)]
             node.splits.append((k, log(here / (m - t)), parts))
         return node
 
@@ -199,7 +267,7 @@ def log_marginal(counts, a):
 
 def prunings(node, banned=None):
     """Every pruning of a grown tree, as its log-weight and the nodes that are its stages."""
-    found = [(node.log_stop + log_marginal(node.counts, node.a), [node])]
+    found = [] if node.log_stop is None else [(node.log_stop + log_marginal(node.counts, node.a), [node])]
     for k, weight, parts in node.splits:
         if k != banned:
             found.extend(
@@ -212,9 +280,9 @@ def prunings(node, banned=None):
 def log_sum_of(node, row=None, target=None):
     """The sum over all prunings of a grown tree; without a row, if one is given, in the same tree."""
     counts = list(node.counts)
-    if row is not None and agrees(row, node.context):
+    if row is not None and counts and agrees(row, node.context):
         counts[row[target]] -= 1
-    terms = [node.log_stop + log_marginal(counts, node.a)]
+    terms = [] if node.log_stop is None else [node.log_stop + log_marginal(counts, node.a)]
     for _, weight, parts in node.splits:
         terms.append(weight + sum(log_sum_of(part, row, target) for part in parts))
     return log_sum(terms)

@@ -13,10 +13,10 @@ from cslearn.datasets import chickenpox_model
 from cslearn.ensemble import far_orders, grown_ensemble, mixture_weights
 from cslearn.errors import FileError, InputError
 from cslearn.grown import GrownLevel, GrownScores
-from cslearn.priors import TreePrior
+from cslearn.priors import ParentsPrior
 
 TRUTH = random_cstree(dict.fromkeys("abcdef", 2) | {"g": 3}, random_state=5)
-PRIOR = TreePrior(root=0.8, split=0.5, same=0.0, deeper=0.5)
+PRIOR = ParentsPrior(more=0.5, root=0.8, split=0.5, deeper=0.5)
 ORDERS = [np.array(order) for order in ([0, 1, 2, 3, 4, 5, 6], [6, 4, 2, 0, 1, 3, 5], [5, 6, 3, 1, 0, 4, 2])]
 
 
@@ -46,7 +46,7 @@ def learner(table):
 
 def levels(scores, order):
     contexts = scores.contexts.narrow()
-    return [GrownLevel(contexts, i, np.sort(order[:t])) for t, i in enumerate(order.tolist())]
+    return [GrownLevel(contexts, i, np.sort(order[:t])).of_best_set() for t, i in enumerate(order.tolist())]
 
 
 # ---------------------------------------------------------------- members

@@ -100,7 +100,7 @@ def test_counts_are_all_that_is_asked_of_rows(seed, weights):
 @pytest.mark.parametrize("gamma", [0.0, 0.5, 1.0])
 def test_with_all_splits_the_sum_is_that_over_all_trees(seed, gamma):
     table = small_table(seed, p=4, n=(5, 30, 90)[seed % 3], weights=(None, None, "real")[seed % 3])
-    growth = Growth(slack=inf, width=(99,), near=inf, look=0, most=99)
+    growth = Growth(slack=inf, width=(99,), near=inf, look=0, most=99, sets=0)
     scores = GrownScores(table, beta=2 + seed % 2, ess=1.5, gamma=gamma, prior=PRIOR, growth=growth)
     found, targets, before = questions(table.p)
     sums = scores.contexts.log_sums(targets, before)
@@ -176,7 +176,7 @@ def test_the_comparison_with_the_rule_can_fail():
     _, targets, before = questions(table.p)
     sums = [
         GrownScores(table, beta=3, prior=PRIOR, growth=growth).contexts.log_sums(targets, before)
-        for growth in (*GROWTHS.values(), Growth(slack=inf, width=(99,), near=inf, look=0, most=99))
+        for growth in (*GROWTHS.values(), Growth(slack=inf, width=(99,), near=inf, look=0, most=99, sets=0))
     ]
     for one, other in combinations(sums, 2):
         assert np.abs(one - other).max() > 1e-6
@@ -199,11 +199,12 @@ def a_level(seed, gamma=0.5):
     before = tuple(k for k in range(4) if k != target)
     trees = Trees(table, target, PRIOR, scores.growth, 1.0, gamma)
     root = trees.grown(before)
-    assert not trees.ties and len(root.splits) == 2
+    assert not trees.ties and len(root.splits) > 2
     return table, scores, GrownLevel(scores.contexts, target, np.array(before)), root, prunings(root)
 
 
-LEVEL_SEEDS = (0, 1, 2, 3)
+# Those without ties.
+LEVEL_SEEDS = (1, 5, 6, 8)
 
 
 def stages_of(level, nodes):
@@ -215,7 +216,8 @@ def stages_of(level, nodes):
 def test_a_level_equals_its_prunings(seed):
     table, scores, level, _, found = a_level(seed)
     assert level.log_sum() == pytest.approx(log_sum(value for value, _ in found), rel=1e-10)
-    assert level.log_sum() == scores.contexts.log_sums(np.array([level.target]), level.before[None])[0]
+    asked = scores.contexts.log_sums(np.array([level.target]), level.before[None])[0]
+    assert level.log_sum() == pytest.approx(asked, rel=1e-12)
     # The best one.
     value, stages = level.maximum()
     best = max(value for value, _ in found)

@@ -9,7 +9,7 @@ import pytest
 from cslearn.grown import GrownEngine, GrownLevel, GrownScores, greedy_order
 from cslearn.grown.subsets import GrownSubsets
 from cslearn.orders import ExactOrders
-from cslearn.priors import TreePrior
+from cslearn.priors import ParentsPrior
 from naive import log_sum
 from naive_grown import PRIOR, small_table
 from problems import random_table
@@ -96,7 +96,7 @@ def test_one_move_leaves_the_order_posterior_invariant(seed, p, known, cold):
     assert np.abs(chance @ matrix - chance).max() < 1e-10
     assert (np.linalg.matrix_power(matrix + np.eye(len(orders)), len(orders)) > 0).all()
     # Moves with another prior have another stationary distribution: the comparison can fail.
-    other = scores.with_prior(TreePrior(root=0.2, split=0.05, same=0.0, deeper=0.05))
+    other = scores.with_prior(ParentsPrior(more=0.1, root=0.2, split=0.05, deeper=0.05))
     logs = cold * np.array([log_score(other, order) for order in orders])
     wrong = np.exp(logs - log_sum(logs))
     assert np.abs(wrong @ matrix - wrong).max() > 1e-4

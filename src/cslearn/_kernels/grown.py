@@ -33,30 +33,31 @@ __all__ = [
 
 # Contexts: target, context above and (variable, state) that was added to it, number of variables, outcomes of these,
 # rows, counts of the target's states, log z, its splits first:last, a key that does not depend on the order in which
-# variables were added. Splits: variable, gain, where their parts begin in `part` (-1: not there yet), which lists
+# variables were added, and which of its splits is on which variable (-1: none). Splits: variable, gain, where their parts begin in `part` (-1: not there yet), which lists
 # contexts. `slots` is a hash table from keys to contexts.
 Memo = namedtuple(
     "Memo",
-    "target parent variable state depth outcomes rows own log_z first last key split gain parts part slots",
+    "target parent variable state depth outcomes rows own log_z first last key rank split gain parts part slots",
 )
 # How trees are grown. By the number of variables in the context: log-probabilities to stop and to split, how many
 # splits are summed at most, and how far their promise may be below the best one's; `price[t, d]` is what a split into d
 # parts costs beside the choice of its variable, and `top[t]` the least that one costs. A split is not made if it promises
 # less than -slack. Near the root (below `look` variables) and with `enough` rows what a split promises includes the best
-# split of each of its parts. At most `sets` sets of parents are summed, or all of them if that is 0; `log_more` is what
+# split of each of its parts, if it is one of the first `ahead`. At most `sets` sets of parents are summed, or all of them if that is 0; `log_more` is what
 # another parent weighs, `log_fewest[m]` what none of m weighs, and `log_fact` has log factorials. Exclusive ors of
 # `words`, of a target, of parents and of a variable that is left out, are keys of sums that are known already.
 Rules = namedtuple(
     "Rules",
-    "bound stop split price top width near slack look enough cards log_of sets log_more log_fewest log_fact words",
+    "bound stop split price top width near slack look enough ahead cards log_of sets log_more log_fewest log_fact words",
 )
 # Splits whose parts are not there yet: pairs of context and split, and their number.
 Wanted = namedtuple("Wanted", "pairs number")
 # Sums over trees that are known already, by key; a later one takes the place of an earlier one.
 Known = namedtuple("Known", "key value")
-# Room for a walk; then for the sets of parents: leaves and values while they are looked for, the sets, sizes and keys.
+# Room for a walk; then for the sets of parents: leaves, values and a mask while they are looked for; their members,
+# sizes and keys.
 Stack = namedtuple(
-    "Stack", "node found at state total product chosen promise leaves value inside size key known_key known_value"
+    "Stack", "node found at state total product chosen promise leaves value inside members size key known_key known_value"
 )
 
 # Contexts in which the variables that are to be parents are looked for; there are hardly ever so many.
@@ -87,7 +88,8 @@ def new_stack(rules, known):
         np.empty((depth, widest)),
         np.empty(MOST_LEAVES, np.int64),
         np.empty(len(rules.cards)),
-        np.zeros((sets, len(rules.cards)), np.bool_),
+        np.zeros(len(rules.cards), np.bool_),
+        np.zeros((sets, rules.sets if rules.sets else len(rules.cards)), np.int64),
         np.zeros(sets, np.int64),
         np.zeros(sets, np.uint64),
         known.key,
@@ -105,40 +107,37 @@ def _want(wanted, node, e):
 
 
 @inner
-def choose(memo, rules, node, before, m, chosen, promise, wanted):
-    """Find the splits of a context that are made given the `m` variables before; -1 if some are not known yet.
+def choose(memo, rules, node, parents, m, chosen, promise, wanted):
+    """Find the splits of a context that are made given its `m` parents; -1 if some are not known yet.
 
     They are those that promise most, as long as they may pay, and are near the best. Where the parts of a split are
     needed and are not there, they are put on the list of what is wanted.
     """
     t = memo.depth[node]
     found, width, unknown = 0, rules.width[t], False
-    ahead = t < rules.look and memo.rows[node] >= rules.enough
-    for e in range(memo.first[node], memo.last[node]):
-        k = memo.split[e]
-        if not before[k]:
+    ahead = t < rules.look and memo.rows[node] >= rules.enough and t + 1 < min(rules.bound, m)
+    for a in range(m):
+        k = parents[a]
+        if memo.rank[node, k] < 0:
             continue
+        e = memo.first[node] + memo.rank[node, k]
         value = memo.gain[e] + rules.price[t, rules.cards[k]] - rules.log_of[m - t]
         if ahead:
             parts = memo.parts[e]
             if parts < 0:
                 unknown = True
                 _want(wanted, node, e)
-            if unknown:
                 continue
-            if t + 1 < min(rules.bound, m):
-                for x in range(rules.cards[k]):
-                    part = memo.part[parts + x]
-                    for f in range(memo.first[part], memo.last[part]):
-                        j = memo.split[f]
-                        if before[j]:
-                            more = memo.gain[f] + rules.price[t + 1, rules.cards[j]] - rules.log_of[m - t - 1]
-                            value += max(0.0, more)
-                            break
-            if value < -rules.slack or (found == width and value <= promise[found - 1]):
-                continue
-        elif found == width or value < -rules.slack:
-            break
+            for x in range(rules.cards[k]):
+                part, best = memo.part[parts + x], 0.0
+                for b in range(m):
+                    j = parents[b]
+                    if memo.rank[part, j] >= 0:
+                        gain = memo.gain[memo.first[part] + memo.rank[part, j]]
+                        best = max(best, gain + rules.price[t + 1, rules.cards[j]] - rules.log_of[m - t - 1])
+                value += best
+        if value < -rules.slack or (found == width and value <= promise[found - 1]):
+            continue
         place = found if found < width else width - 1
         while place > 0 and promise[place - 1] < value:
             promise[place] = promise[place - 1]
@@ -158,7 +157,7 @@ def choose(memo, rules, node, before, m, chosen, promise, wanted):
 
 
 @inner
-def log_sum(memo, rules, root, before, m, banned, wanted, stack):
+def log_sum(memo, rules, root, parents, m, banned, wanted, stack):
     """Return log F of a context: the sum over all prunings of the tree that is grown from it.
 
     Trees that split on the variable `banned` are left out. Not a number if a context is not there yet.
@@ -174,7 +173,7 @@ def log_sum(memo, rules, root, before, m, banned, wanted, stack):
         elif t < rules.bound and t < m:
             value += rules.stop[t]
             chosen = stack.chosen[level]
-            found = choose(memo, rules, node, before, m, chosen, stack.promise[level], wanted)
+            found = choose(memo, rules, node, parents, m, chosen, stack.promise[level], wanted)
             if found < 0:
                 known = False
             else:
@@ -226,22 +225,20 @@ def log_of_set(rules, size, m):
 
 
 @inner
-def _split_leaves(memo, rules, inside, size, leaves, number, wanted):
+def _split_leaves(memo, rules, parents, size, leaves, number, wanted):
     """Split the leaves of a tree on parents, as long as that pays; returns their number, -1 if some are not known."""
     at, unknown = 0, False
     while at < number:
         node = leaves[at]
         t = memo.depth[node]
         best, chosen = 0.0, -1
-        if t < size and memo.rows[node] > 0:
-            for e in range(memo.first[node], memo.last[node]):
-                if memo.gain[e] + rules.top[t] <= best:
-                    break
-                k = memo.split[e]
-                if inside[k]:
-                    value = memo.gain[e] + rules.price[t, rules.cards[k]] - rules.log_of[size - t]
-                    if value > best:
-                        best, chosen = value, e
+        for a in range(size):
+            k = parents[a]
+            if memo.rank[node, k] >= 0:
+                e = memo.first[node] + memo.rank[node, k]
+                value = memo.gain[e] + rules.price[t, rules.cards[k]] - rules.log_of[size - t]
+                if value > best:
+                    best, chosen = value, e
         if chosen < 0:
             at += 1
         elif memo.parts[chosen] < 0:
@@ -272,7 +269,7 @@ def _first_parent(memo, rules, root, before, m, value, wanted):
         if not before[k]:
             continue
         value[k] = memo.gain[e] + rules.price[0, rules.cards[k]]
-        if ahead:
+        if ahead and e - memo.first[root] < rules.ahead:
             parts = memo.parts[e]
             if parts < 0:
                 unknown = True
@@ -294,25 +291,25 @@ def _first_parent(memo, rules, root, before, m, value, wanted):
 def parent_sets(memo, rules, root, before, m, wanted, stack):
     """Find the sets of parents that are summed given the `m` variables before; returns their number, -1 if not known.
 
-    They go into ``stack.inside``, each one larger than the one before it. The next parent is the one that gains most if
-    the leaves of a greedy tree on the parents so far are split on it wherever that pays. It ends when none promises
-    more than -slack.
+    They go into ``stack.members``, each one larger than the one before it. The next parent is the one that gains most
+    if the leaves of a greedy tree on the parents so far are split on it wherever that pays. It ends when the next one
+    gains nothing, or when what a set promises is by more than the slack below the best before it.
     """
-    sets, leaves, value = stack.inside, stack.leaves, stack.value
-    p = len(before)
-    for k in range(p):
-        sets[0, k] = False
     stack.size[0], stack.key[0] = 0, rules.words[0, root]
     if rules.sets == 0:
         return _all_sets(rules, before, stack)
-    number, leaves[0], size = 1, root, 0
+    inside, leaves, value = stack.inside, stack.leaves, stack.value
+    for k in range(len(before)):
+        inside[k] = not before[k]
+        value[k] = -inf
+    number, leaves[0], size, height, top = 1, root, 0, 0.0, 0.0
     while size + 1 < rules.sets and size < m:
-        for k in range(p):
-            value[k] = -inf if size == 0 else 0.0
         if size == 0:
             if _first_parent(memo, rules, root, before, m, value, wanted) < 0:
                 return -1
         else:
+            for k in range(len(before)):
+                value[k] = 0.0
             for at in range(number):
                 node = leaves[at]
                 t = memo.depth[node]
@@ -324,27 +321,29 @@ def parent_sets(memo, rules, root, before, m, wanted, stack):
                     if more > 0:
                         value[k] += more
         best, chosen = -inf, -1
-        for k in range(p):
-            if before[k] and not sets[size, k] and value[k] > best:
+        for k in range(len(before)):
+            if not inside[k] and value[k] > best:
                 best, chosen = value[k], k
-        if chosen < 0 or best + log_of_set(rules, size + 1, m) - log_of_set(rules, size, m) < -rules.slack:
+        height += best + log_of_set(rules, size + 1, m) - log_of_set(rules, size, m)
+        if chosen < 0 or height < top - rules.slack or (size > 0 and best <= 0):
             break
+        top = max(top, height)
         size += 1
-        for k in range(p):
-            sets[size, k] = sets[size - 1, k]
-        sets[size, chosen] = True
+        inside[chosen] = True
+        members = stack.members[size]
+        members[: size - 1] = stack.members[size - 1, : size - 1]
+        members[size - 1] = chosen
         stack.size[size], stack.key[size] = size, stack.key[size - 1] ^ rules.words[1, chosen]
         if size == 1:
             # The first one splits the root, whether that pays at once or with those that follow.
-            for e in range(memo.first[root], memo.last[root]):
-                if memo.split[e] == chosen:
-                    if memo.parts[e] < 0:
-                        _want(wanted, root, e)
-                        return -1
-                    number = rules.cards[chosen]
-                    for x in range(number):
-                        leaves[x] = memo.part[memo.parts[e] + x]
-        number = _split_leaves(memo, rules, sets[size], size, leaves, number, wanted)
+            e = memo.first[root] + memo.rank[root, chosen]
+            if memo.parts[e] < 0:
+                _want(wanted, root, e)
+                return -1
+            number = rules.cards[chosen]
+            for x in range(number):
+                leaves[x] = memo.part[memo.parts[e] + x]
+        number = _split_leaves(memo, rules, members, size, leaves, number, wanted)
         if number < 0:
             return -1
     return size + 1
@@ -357,9 +356,10 @@ def _all_sets(rules, before, stack):
     for k in range(len(before)):
         if before[k]:
             for s in range(number):
-                stack.inside[number + s] = stack.inside[s]
-                stack.inside[number + s, k] = True
-                stack.size[number + s] = stack.size[s] + 1
+                size = stack.size[s]
+                stack.members[number + s, :size] = stack.members[s, :size]
+                stack.members[number + s, size] = k
+                stack.size[number + s] = size + 1
                 stack.key[number + s] = stack.key[s] ^ rules.words[1, k]
             number *= 2
     return number
@@ -374,7 +374,7 @@ def log_sum_of_set(memo, rules, root, s, banned, wanted, stack):
     place = np.int64(key & np.uint64(len(stack.known_key) - 1))
     if stack.known_key[place] == key:
         return stack.known_value[place]
-    value = log_sum(memo, rules, root, stack.inside[s], stack.size[s], banned, wanted, stack)
+    value = log_sum(memo, rules, root, stack.members[s], stack.size[s], banned, wanted, stack)
     if value == value:
         stack.known_key[place], stack.known_value[place] = key, value
     return value
@@ -493,6 +493,8 @@ def rank(memo, first_node, own, counts, starts, cards, allowed, kinds, tables, l
             memo.own[node, y] = own[r, y]
         z = _log_z(own[r], d, kinds[r, p], tables)
         memo.rows[node], memo.log_z[node] = total, z
+        for k in range(p):
+            memo.rank[node, k] = -1
         memo.first[node] = memo.last[node] = n_splits
         if seen < 2 or memo.depth[node] >= bound:
             continue
@@ -528,6 +530,7 @@ def rank(memo, first_node, own, counts, starts, cards, allowed, kinds, tables, l
                 kept += 1
         ranked = np.argsort(gains[:kept], kind="mergesort")
         for s in range(kept if ahead else min(kept, most)):
+            memo.rank[node, variables[ranked[s]]] = s
             memo.split[n_splits] = variables[ranked[s]]
             memo.gain[n_splits] = -gains[ranked[s]]
             memo.parts[n_splits] = -1

@@ -52,14 +52,14 @@ def flatten(memo, rules, target, before, graph, wanted, known):
         graph.of_set[s] = s
     nodes, splits, parts, at = roots, 0, 0, 0
     while at < nodes:
-        node, inside = graph.context[at], stack.inside[graph.of_set[at]]
+        node, parents = graph.context[at], stack.members[graph.of_set[at]]
         t, size = memo.depth[node], stack.size[graph.of_set[at]]
         weight = log_of_set(rules, size, m) if at < roots else 0.0
         graph.first[at] = graph.last[at] = splits
         graph.stop[at] = weight + (memo.log_z[node] if memo.rows[node] > 0 else 0.0)
         if memo.rows[node] > 0 and t < rules.bound and t < size:
             graph.stop[at] += rules.stop[t]
-            found = choose(memo, rules, node, inside, size, chosen, promise, wanted)
+            found = choose(memo, rules, node, parents, size, chosen, promise, wanted)
             for c in range(found):
                 k = memo.split[chosen[c]]
                 if splits == len(graph.split) or max(parts, nodes) + rules.cards[k] > len(graph.part):

@@ -1,7 +1,7 @@
 """The relocation move over orders whose scores are sums over grown trees."""
 
 from collections import namedtuple
-from math import inf, nan
+from math import exp, expm1, inf, nan
 
 import numpy as np
 
@@ -17,6 +17,9 @@ GrownProblem = namedtuple("GrownProblem", "allowed before")
 # then the number of moves made, and sums over trees that are known.
 GrownState = namedtuple("GrownState", "order position score own after begun sweeps known")
 
+
+# Sets of parents that are less probable do not matter for an edge.
+NEGLIGIBLE = 1e-12
 
 # Of more variables than this most moves stay within a block of so many places; a share of them goes anywhere. Blocks
 # lie at random, whatever the order is, so that a move between two orders is as probable one way as the other way.
@@ -129,30 +132,27 @@ def edge_chances(memo, rules, targets, before, done, found, wanted, known):
     Returns how many are done. Trees without `k` have the sum in which splits on it are left out.
     """
     p = before.shape[1]
-    stack, alone = new_stack(rules, known), np.empty(p)
+    stack, weights = new_stack(rules, known), np.empty(max(rules.sets, 1 << 5))
     while done < len(targets):
         root, m = targets[done], 0
         for k in range(p):
             m += before[done, k]
-            alone[k] = found[done, k] = -inf
+            found[done, k] = 0.0
         number = parent_sets(memo, rules, root, before[done], m, wanted, stack)
-        # The log sums over all trees, and over those without each parent: of the sets with it, and of the others.
         total = -inf
         for s in range(number):
-            weight = log_of_set(rules, stack.size[s], m)
-            whole = weight + log_sum_of_set(memo, rules, root, s, -1, wanted, stack)
-            for k in range(p):
-                if stack.inside[number - 1, k] or rules.sets == 0:
-                    if stack.inside[s, k]:
-                        whole_without = weight + log_sum_of_set(memo, rules, root, s, k, wanted, stack)
-                        found[done, k] = log_add(found[done, k], whole_without)
-                        alone[k] = 0.0
-                    else:
-                        found[done, k] = log_add(found[done, k], whole)
-            total = log_add(total, whole)
+            whole = log_sum_of_set(memo, rules, root, s, -1, wanted, stack)
+            weights[s] = log_of_set(rules, stack.size[s], m) + whole
+            total = log_add(total, weights[s])
+        for s in range(number):
+            share = exp(weights[s] - total)
+            if share > NEGLIGIBLE:
+                whole = log_sum_of_set(memo, rules, root, s, -1, wanted, stack)
+                for a in range(stack.size[s]):
+                    k = stack.members[s, a]
+                    without = log_sum_of_set(memo, rules, root, s, k, wanted, stack)
+                    found[done, k] += share * max(0.0, -expm1(without - whole))
         if wanted.number[0]:
             return done
-        for k in range(p):
-            found[done, k] = 0.0 if alone[k] == -inf else max(0.0, -np.expm1(found[done, k] - total))
         done += 1
     return done

@@ -71,6 +71,8 @@ class Growth:
         Contexts of fewer variables look ahead: what a split promises includes the best split of each of its parts.
     enough : float
         Rows that a context must have for that.
+    ahead : int
+        Of a context so many splits look ahead, those with the largest gains.
     most : int
         Splits that a context keeps, where it does not look ahead.
     sets : int
@@ -83,6 +85,7 @@ class Growth:
     near: float = 8.0
     look: int = 1
     enough: float = 20.0
+    ahead: int = 150
     most: int = 64
     sets: int = 12
 
@@ -171,8 +174,8 @@ class ContextStore:
     @property
     def memory(self) -> int:
         """Bytes that the contexts take."""
-        width = self._memo.own.shape[1]
-        return (BYTES_OF_A_CONTEXT + 8 * width) * len(self._memo.key) + BYTES_OF_A_SPLIT * len(self._memo.split)
+        width = 8 * self._memo.own.shape[1] + 2 * self._memo.rank.shape[1]
+        return (BYTES_OF_A_CONTEXT + width) * len(self._memo.key) + BYTES_OF_A_SPLIT * len(self._memo.split)
 
     def a_stage(self, outcomes: float) -> float:
         """Return the prior count of a stage whose context variables have so many outcomes."""
@@ -186,7 +189,7 @@ class ContextStore:
         kinds: dict[str, Any] = dict.fromkeys(("target", "parent", "variable", "state", "depth"), np.int32)
         kinds |= dict.fromkeys(("outcomes", "rows", "log_z"), np.float64) | {"first": np.int64, "last": np.int64}
         arrays = {name: np.zeros(p, dtype=kind) for name, kind in kinds.items()}
-        arrays |= {"own": np.zeros((p, d)), "key": self._root_keys.copy(), "slots": np.full(1, -1, dtype=np.int64)}
+        arrays |= {"own": np.zeros((p, d)), "rank": np.full((p, p), -1, dtype=np.int16), "key": self._root_keys.copy(), "slots": np.full(1, -1, dtype=np.int64)}
         arrays |= {"split": np.zeros(0, np.int32), "gain": np.zeros(0), "parts": np.zeros(0, np.int32)}
         arrays |= {"part": np.zeros(0, np.int32)}
         arrays["target"][:] = np.arange(p)
@@ -281,7 +284,7 @@ class ContextStore:
             return {name: _enlarged(getattr(self._memo, name), size) for name in names}
 
         nodes = ("target", "parent", "variable", "state", "depth", "outcomes", "rows", "own", "log_z", "first", "last")
-        found = larger((*nodes, "key"), self._n[0], contexts)
+        found = larger((*nodes, "key", "rank"), self._n[0], contexts)
         if found:
             slots = np.full(1 << (2 * len(found["key"]) - 1).bit_length(), -1, dtype=np.int64)
             rehash(found["key"], self._n[0], slots)
@@ -349,6 +352,7 @@ class GrownContexts:
             slack=growth.slack,
             look=growth.look,
             enough=growth.enough,
+            ahead=growth.ahead,
             cards=cards,
             log_of=np.log(np.maximum(np.arange(p + 2), 1)),
             sets=growth.sets,

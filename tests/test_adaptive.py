@@ -151,7 +151,7 @@ def test_the_equivalent_sample_size_follows_the_truth(p):
     found = []
     for concentration in (0.2, 1.0, 5.0):
         truth = random_cstree(p, concentration=concentration, random_state=0)
-        learner = CStreeLearner(search=Chains(n_iter="auto" if p == 8 else 200, n_chains=1))
+        learner = CStreeLearner(beta=2, search=Chains(n_iter="auto" if p == 8 else 200, n_chains=1))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             learner.fit(truth.sample_table(1000, random_state=0))
@@ -162,7 +162,7 @@ def test_the_equivalent_sample_size_follows_the_truth(p):
 
 
 def chosen(tree, n=2000):
-    return CStreeLearner(search=Chains(n_iter=100, n_chains=1)).fit(tree.sample_table(n, random_state=0)).prior_
+    return CStreeLearner(beta=2, search=Chains(n_iter=100, n_chains=1)).fit(tree.sample_table(n, random_state=0)).prior_
 
 
 def test_the_prior_follows_the_truth():
@@ -186,14 +186,16 @@ def network_of_pairs(p):
 # ---------------------------------------------------------------- in the learner
 def test_the_learner_goes_on_with_the_chosen_prior():
     data = random_cstree(12, random_state=2).sample_table(500, random_state=2)
-    learner = CStreeLearner(search=Chains(n_iter=200), random_state=0).fit(data)
+    learner = CStreeLearner(beta=2, search=Chains(n_iter=200), random_state=0).fit(data)
     assert isinstance(learner.prior_, TreePrior)
     assert learner.prior_ != TreePrior()
-    again = CStreeLearner(prior=learner.prior_, search=Chains(n_iter=200), random_state=0).fit(data)
+    again = CStreeLearner(beta=2, prior=learner.prior_, search=Chains(n_iter=200), random_state=0).fit(data)
     assert again.prior_ == learner.prior_
     assert again.cstree_ == learner.cstree_
     assert again.log_order_score_ == learner.log_order_score_
-    assert CStreeLearner(prior="tree", search=Chains(n_iter=200), random_state=0).fit(data).prior_ == TreePrior()
+    assert (
+        CStreeLearner(beta=2, prior="tree", search=Chains(n_iter=200), random_state=0).fit(data).prior_ == TreePrior()
+    )
 
 
 def test_scores_do_not_take_the_name_of_a_prior_that_is_not_chosen_yet():
@@ -213,7 +215,7 @@ def test_an_interrupt_while_the_prior_is_chosen_leaves_the_fixed_one(monkeypatch
 
     monkeypatch.setattr(chains, "wait", interrupt_once)
     with pytest.warns(DataWarning, match="interrupted"):
-        learner = CStreeLearner(search=Chains(n_iter=100)).fit(data)
+        learner = CStreeLearner(beta=2, search=Chains(n_iter=100)).fit(data)
     assert learner.interrupted_
     assert learner.prior_ == TreePrior()
     assert learner.ess_ == FIRST_ESS

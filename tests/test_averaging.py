@@ -129,7 +129,9 @@ def test_averaged_parameters_are_nearer_to_the_truth():
         truth = random_cstree(10, random_state=seed)
         data = truth.sample_table(500, random_state=seed)
         for name, values in divergences.items():
-            learner = CStreeLearner(parameters=name, search=Chains(n_iter=200, n_chains=1), random_state=0).fit(data)
+            learner = CStreeLearner(beta=2, parameters=name, search=Chains(n_iter=200, n_chains=1), random_state=0).fit(
+                data
+            )
             values.append(kl_divergence(truth, learner.cstree_))
     averaged, mean = map(np.array, divergences.values())
     assert averaged.sum() < 0.97 * mean.sum()

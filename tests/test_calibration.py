@@ -163,12 +163,12 @@ WITHIN_ERROR = 0.02
 @pytest.mark.parametrize("name", ["sachs", "random 12", "random 13", "random 15"])
 def test_chains_say_that_they_agree_with_the_exact_search_when_and_only_when_they_do(name):
     data = data_set(name)
-    exact = CStreeLearner(search="exact", random_state=0).fit(data)
+    exact = CStreeLearner(beta=2, search="exact", random_state=0).fit(data)
     edges = exact.posterior_.edge_probabilities()
     for length in (100, 1000, 10_000, "auto"):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", ConvergenceWarning)
-            drawn = CStreeLearner(search=Chains(n_iter=length), random_state=0).fit(data)
+            drawn = CStreeLearner(beta=2, search=Chains(n_iter=length), random_state=0).fit(data)
         difference = (drawn.posterior_.edge_probabilities() - edges).abs().max(axis=None)
         converged = drawn.posterior_.converged
         assert converged == (not caught)
@@ -187,7 +187,7 @@ def test_the_averaged_prediction_beats_the_learned_tree_on_new_rows():
         truth = random_cstree(20, random_state=seed)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            learner = CStreeLearner(random_state=0).fit(truth.sample(250, random_state=seed))
+            learner = CStreeLearner(beta=2, random_state=0).fit(truth.sample(250, random_state=seed))
         test = truth.sample_table(1000, random_state=seed + 1)
         better += learner.posterior_.log_prob(test, n_orders=50).mean() >= learner.cstree_.log_prob(test).mean()
     assert better >= 9
@@ -201,7 +201,7 @@ def test_the_divergence_from_the_averaged_prediction_is_near_the_oracles(p):
         data = truth.sample_table(1000, random_state=seed)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            learner = CStreeLearner(random_state=0).fit(data)
+            learner = CStreeLearner(beta=2, random_state=0).fit(data)
         test = truth.sample_table(5000, random_state=seed + 1)
         ratio = learner.posterior_.log_prob(test, n_orders=50) - truth.log_prob(test)
         # The mean of q/p - 1 is 0 but for chance: with it the estimate of the divergence has a smaller error.

@@ -388,14 +388,16 @@ def test_a_constant_has_no_candidates_even_if_they_are_required(source):
 @pytest.mark.parametrize("prior", [TreePrior(root=0.8), "adaptive"])
 def test_a_constant_is_never_learned_to_depend_on_anything(search, prior):
     data = with_constants(chain(200))
-    tree = CStreeLearner(prior=prior, search=search, random_state=0).fit(data).cstree_
+    tree = CStreeLearner(beta=2, prior=prior, search=search, random_state=0).fit(data).cstree_
     assert tree.parents["k"] == ()
     assert any(tree.parents.values())
 
 
 def test_a_required_edge_into_a_constant_still_says_what_comes_first():
     data = with_constants(chain(200))
-    learner = CStreeLearner(prior=TreePrior(root=0.8), knowledge={"required": [("c", "k"), ("k", "b")]}).fit(data)
+    learner = CStreeLearner(beta=2, prior=TreePrior(root=0.8), knowledge={"required": [("c", "k"), ("k", "b")]}).fit(
+        data
+    )
     order = learner.cstree_.order
     assert order.index("c") < order.index("k") < order.index("b")
     assert learner.cstree_.parents["k"] == ()
@@ -554,7 +556,7 @@ def test_a_search_allocates_what_is_estimated(p, d, beta):
 
 def test_a_fit_holds_its_tables_once():
     table = random_table([2] * 60, 100, np.random.default_rng(0))
-    learner = CStreeLearner(search=Chains(n_iter=100, n_chains=2), random_state=0)
+    learner = CStreeLearner(beta=2, search=Chains(n_iter=100, n_chains=2), random_state=0)
     # Compiled code that is loaded by the first call takes memory too.
     learner.fit(table).posterior_.edge_probabilities(n_orders=2)
     tracemalloc.start()

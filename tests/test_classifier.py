@@ -45,7 +45,7 @@ def test_the_learner_is_a_parameter_and_its_parameters_are_nested():
     copied = clone(classifier)
     assert copied.learner is not classifier.learner
     assert repr(copied) == repr(classifier)
-    assert {f"learner__{name}" for name in CStreeLearner().get_params()} < set(classifier.get_params())
+    assert {f"learner__{name}" for name in CStreeLearner(beta=2).get_params()} < set(classifier.get_params())
     assert classifier.set_params(learner__search__n_iter=7).learner.search == Chains(n_iter=7)
     with pytest.raises(TypeError, match="beta"):
         CStreeClassifier(beta=1)
@@ -125,7 +125,7 @@ def rule(n, seed):
 
 def test_the_bound_of_the_class_is_raised_where_its_data_ask_for_it():
     X, y = rule(400, 0)
-    classifier = CStreeClassifier(CStreeLearner(random_state=0)).fit(X, y)
+    classifier = CStreeClassifier(CStreeLearner(beta=2, random_state=0)).fit(X, y)
     assert classifier.learner_.betas_ == {**dict.fromkeys("abcde", 2), "parity": 3}
     new, truth = rule(1000, 1)
     assert classifier.score(new, truth) == 1.0
@@ -236,7 +236,7 @@ if sklearn.__version__.startswith("1.6."):  # whose checks have mistakes of thei
 
 
 @parametrize_with_checks(
-    [CStreeClassifier(CStreeLearner(search=Chains(n_iter=20, n_chains=1)))],
+    [CStreeClassifier(CStreeLearner(beta=2, search=Chains(n_iter=20, n_chains=1)))],
     expected_failed_checks=lambda _: EXPECTED_FAILURES,
 )
 @pytest.mark.filterwarnings("ignore::cslearn.errors.DataWarning")
@@ -258,7 +258,7 @@ def check_mushrooms(n_splits):
     for split in range(n_splits):
         rng = np.random.default_rng(split)
         train = rng.permutation(len(data)) < 0.7 * len(data)
-        classifier = CStreeClassifier(CStreeLearner(search=Chains(n_iter=300, n_chains=1), random_state=0)).fit(
+        classifier = CStreeClassifier(CStreeLearner(beta=2, search=Chains(n_iter=300, n_chains=1), random_state=0)).fit(
             X[train], y[train]
         )
         holes = X[~train].mask(rng.random(X[~train].shape) < 0.3)
@@ -294,7 +294,7 @@ def test_random_models_are_predicted_as_well_as_their_truth_allows():
     truth = random_cstree(8, random_state=1)
     data, new = truth.sample(3000, random_state=2), truth.sample(3000, random_state=3)
     target = truth.order[-1]
-    classifier = CStreeClassifier(CStreeLearner(search=Chains(n_iter=1000))).fit(
+    classifier = CStreeClassifier(CStreeLearner(beta=2, search=Chains(n_iter=1000))).fit(
         data.drop(columns=target), data[target]
     )
     best = (truth.predict(new, target).astype(object) == new[target].astype(object)).mean()

@@ -21,7 +21,7 @@ def data():
 
 @pytest.fixture(scope="module")
 def learner(data):
-    return CStreeLearner(random_state=0).fit(data)
+    return CStreeLearner(beta=2, random_state=0).fit(data)
 
 
 @pytest.fixture
@@ -53,10 +53,10 @@ def test_the_file_keeps_the_edge_probabilities_of_the_posterior(learner, learned
 
 def test_directions_that_are_known_beforehand_are_arrows(data):
     tiers = [["background"], ["diagnosis"], ["exposed"], ["carrier"]]
-    known = edge_table(CStreeLearner(knowledge={"tiers": tiers}).fit(data).cstree_)
+    known = edge_table(CStreeLearner(beta=2, knowledge={"tiers": tiers}).fit(data).cstree_)
     assert known["directed"].all()
     assert (known["backward"] == 0).all()
-    assert not edge_table(CStreeLearner().fit(data).cstree_)["directed"].all()
+    assert not edge_table(CStreeLearner(beta=2).fit(data).cstree_)["directed"].all()
 
 
 def test_edges_are_printed_as_text_csv_and_json(run, learned):
@@ -180,7 +180,7 @@ def test_adjustment_sets_and_blankets_are_those_of_python(run, model):
 
 def test_an_outcome_with_several_states_needs_one_of_them(run, tmp_path):
     path = tmp_path / "three.json"
-    CStreeLearner().fit(pd.DataFrame({"x": list("aabb") * 5, "y": list("abca") * 5})).cstree_.save(path)
+    CStreeLearner(beta=2).fit(pd.DataFrame({"x": list("aabb") * 5, "y": list("abca") * 5})).cstree_.save(path)
     code, _, err = run("effect", path, "y", "--of", "x")
     assert code == 2
     assert "'y' has 3 states: write OUTCOME=STATE, with one of 'a', 'b', 'c'" in err

@@ -281,7 +281,7 @@ def test_dependent_variables_are_not_independent_and_independent_ones_are():
     rng = np.random.default_rng(0)
     a, c = rng.integers(0, 2, 2000), rng.integers(0, 2, 2000)
     b = np.where(rng.random(2000) < 0.9, a, 1 - a)
-    posterior = CStreeLearner(random_state=0).fit(pd.DataFrame({"a": a, "b": b, "c": c})).posterior_
+    posterior = CStreeLearner(beta=2, random_state=0).fit(pd.DataFrame({"a": a, "b": b, "c": c})).posterior_
     assert posterior.relation_probability("a _||_ b") == 0.0
     assert posterior.relation_probability("b _||_ a") == 0.0
     assert posterior.relation_probability("a _||_ c") > 0.85
@@ -333,7 +333,7 @@ def test_edges_given_an_order_hold_with_many_rows_and_states():
 
 def test_edges_are_diagnosed_after_a_fit():
     data = chickenpox_model().sample(300, random_state=0)
-    posterior = CStreeLearner(search=Chains(n_iter=4000), random_state=0).fit(data).posterior_
+    posterior = CStreeLearner(beta=2, search=Chains(n_iter=4000), random_state=0).fit(data).posterior_
     frame = posterior.diagnostics()
     edges = frame[frame["kind"] == "edge"].set_index("quantity")
     assert len(edges) > 2
@@ -355,7 +355,7 @@ def test_edges_are_diagnosed_after_a_fit():
 
 def test_the_verdict_says_what_was_not_looked_at(monkeypatch):
     def judged():
-        fitted = CStreeLearner(search=Chains(n_iter=4000), random_state=0).fit(data).posterior_
+        fitted = CStreeLearner(beta=2, search=Chains(n_iter=4000), random_state=0).fit(data).posterior_
         return fitted.verdict, (fitted.diagnostics()["kind"] == "edge").any()
 
     data = chickenpox_model().sample(300, random_state=0)

@@ -138,7 +138,7 @@ def test_sachs_interventions_can_be_learned_from():
     data = load_sachs("interventional")
     assert data.shape == (5400, 12)
     assert set(data["INT"]) == {"", "Akt", "Mek", "PIP2", "PKA", "PKC"}
-    learner = CStreeLearner(search=Chains(n_iter=200), random_state=0).fit(data, interventions="INT")
+    learner = CStreeLearner(beta=2, search=Chains(n_iter=200), random_state=0).fit(data, interventions="INT")
     assert len(learner.cstree_.order) == 11
 
 

@@ -176,7 +176,7 @@ def test_merged_stages_are_the_finest_that_do_not_depend_on_a_variable(seed):
 
 def test_with_a_posterior_no_effect_is_the_share_of_models_without_one():
     data = chickenpox_model().sample(200, random_state=0)
-    posterior = CStreeLearner(search="exact").fit(data).posterior_
+    posterior = CStreeLearner(beta=2, search="exact").fit(data).posterior_
     row = effect(posterior, "carrier", of="background", n_draws=300, random_state=1).rows[1]
     trees = posterior.sample(300, random_state=1)
     each = np.array([t.average_causal_effect("background", "carrier", ("rural", "urban"), "yes") for t in trees])
@@ -189,7 +189,7 @@ def test_with_a_posterior_no_effect_is_the_share_of_models_without_one():
 def test_an_open_direction_is_not_blamed_on_the_rows():
     data = chickenpox_model().sample(300, random_state=0)
     says = [
-        effect(CStreeLearner(knowledge=knowledge).fit(data), "carrier", of="exposed").rows[1].says
+        effect(CStreeLearner(beta=2, knowledge=knowledge).fit(data), "carrier", of="exposed").rows[1].says
         for knowledge in (None, {"tiers": [["background", "diagnosis", "exposed"], ["carrier"]]})
     ]
     assert says == ["depends on the direction, which is open", "higher"]

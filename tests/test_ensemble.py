@@ -263,7 +263,7 @@ def test_where_one_order_is_allowed_there_is_one_member():
 
 
 def test_learners_with_two_context_variables_have_ensembles_too(table):
-    found = CStreeLearner(random_state=0).fit(table).ensemble(3)
+    found = CStreeLearner(beta=2, random_state=0).fit(table).ensemble(3)
     assert max(staging.bound for tree in found.trees for staging in tree.stagings.values()) <= 2
     assert np.isclose(found.weights.sum(), 1)
 

@@ -146,7 +146,7 @@ def test_a_document_gives_the_model_back():
 # ---------------------------------------------------------------- files that were changed
 @pytest.fixture(scope="module")
 def learned():
-    return CStreeLearner(random_state=0).fit(chickenpox_model().sample(200, random_state=0)).cstree_
+    return CStreeLearner(beta=2, random_state=0).fit(chickenpox_model().sample(200, random_state=0)).cstree_
 
 
 def test_a_changed_file_does_not_load_as_another_model(tmp_path, learned):

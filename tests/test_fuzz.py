@@ -37,7 +37,7 @@ def rows():
 
 @pytest.fixture(scope="module")
 def learner(rows):
-    return CStreeLearner(search=cslearn.Chains(n_iter=50, n_chains=1), random_state=0).fit(rows)
+    return CStreeLearner(beta=2, search=cslearn.Chains(n_iter=50, n_chains=1), random_state=0).fit(rows)
 
 
 def cell(rng):
@@ -71,7 +71,7 @@ def test_options_of_tables(rows, name):
         attempt(as_table, rows, **{name: value})
 
 
-@pytest.mark.parametrize("name", sorted(CStreeLearner().get_params(deep=False)))
+@pytest.mark.parametrize("name", sorted(CStreeLearner(beta=2).get_params(deep=False)))
 def test_parameters_of_the_learner(rows, name):
     quick = {"search": cslearn.Chains(n_iter=20, n_chains=1)}
     for value in VALUES:

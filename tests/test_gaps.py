@@ -131,8 +131,8 @@ def test_without_missing_cells_it_is_the_estimate_from_complete_data(method):
     data = tree.sample(200, random_state=1)
     complete = tree.fit_parameters(data, method, ess=2.0)
     assert tree.fit_parameters(data, method, ess=2.0, missing="em") == complete
-    learner = CStreeLearner(search=Chains(n_iter=300), missing="em").fit(data)
-    plain = CStreeLearner(search=Chains(n_iter=300)).fit(data)
+    learner = CStreeLearner(beta=2, search=Chains(n_iter=300), missing="em").fit(data)
+    plain = CStreeLearner(beta=2, search=Chains(n_iter=300)).fit(data)
     assert learner.cstree_ == plain.cstree_
     assert learner.log_score_ == plain.log_score_
 
@@ -191,17 +191,19 @@ def test_learning_with_em_keeps_names_states_and_settings():
     data = with_holes(chickenpox_model().sample(500, random_state=0), 0.1, 1).assign(weight=1.0)
     data["level"] = np.where(np.arange(500) % 5, np.arange(500) % 3, np.nan)
     knowledge = {"tiers": [["background", "level"], ["diagnosis"], ["exposed"], ["carrier"]]}
-    learner = CStreeLearner(missing="em", search=Chains(n_iter=200), knowledge=knowledge).fit(
+    learner = CStreeLearner(beta=2, missing="em", search=Chains(n_iter=200), knowledge=knowledge).fit(
         data, sample_weight="weight"
     )
     assert learner.cstree_.states["level"] == (0, 1, 2)
     assert learner.cstree_.states["exposed"] == ("no", "yes")
     assert learner.order_[-1] == "carrier"
     assert list(learner.feature_names_in_) == ["background", "diagnosis", "exposed", "carrier", "level"]
-    same = CStreeLearner(missing="em", search=Chains(n_iter=200), knowledge=knowledge).fit(data, sample_weight="weight")
+    same = CStreeLearner(beta=2, missing="em", search=Chains(n_iter=200), knowledge=knowledge).fit(
+        data, sample_weight="weight"
+    )
     assert same.cstree_ == learner.cstree_
     with pytest.raises(InputError, match="cannot be combined"):
-        CStreeLearner(missing="em").fit(data.drop(columns="weight"), interventions=[None] * 500)
+        CStreeLearner(beta=2, missing="em").fit(data.drop(columns="weight"), interventions=[None] * 500)
 
 
 @pytest.mark.parametrize("other", ["known", "seen"])  # before and after "missing" in the order of states
@@ -211,13 +213,13 @@ def test_a_state_that_is_called_missing_is_refused_with_em(other, gaps):
     if gaps:
         data.loc[::7, "b"] = None
     with pytest.raises(InputError, match="'a' has a state that is called 'missing'"):
-        CStreeLearner(missing="em", search=Chains(n_iter=20)).fit(data)
+        CStreeLearner(beta=2, missing="em", search=Chains(n_iter=20)).fit(data)
     with pytest.raises(InputError, match="'a' has a state that is called 'missing'"):
-        CStreeLearner(missing="em", search=Chains(n_iter=20), states={"a": ["missing", other], "b": ["x", "y"]}).fit(
-            data
-        )
+        CStreeLearner(
+            beta=2, missing="em", search=Chains(n_iter=20), states={"a": ["missing", other], "b": ["x", "y"]}
+        ).fit(data)
     renamed = data.assign(a=data["a"].replace("missing", "absent"))
-    assert CStreeLearner(missing="em", search=Chains(n_iter=20)).fit(renamed).cstree_.states["a"] == tuple(
+    assert CStreeLearner(beta=2, missing="em", search=Chains(n_iter=20)).fit(renamed).cstree_.states["a"] == tuple(
         sorted(["absent", other])
     )
 
@@ -225,10 +227,10 @@ def test_a_state_that_is_called_missing_is_refused_with_em(other, gaps):
 def test_the_state_missing_of_a_table_stands_for_missing_cells_with_em():
     data = pd.DataFrame({"a": ["x", "y", "z", None] * 20, "b": ["u", "v"] * 40})
     first = data.assign(a=pd.Categorical(data["a"].fillna("missing"), ["missing", "x", "y", "z"]))
-    expected = CStreeLearner(missing="em", search=Chains(n_iter=20)).fit(data).cstree_
+    expected = CStreeLearner(beta=2, missing="em", search=Chains(n_iter=20)).fit(data).cstree_
     assert expected.states["a"] == ("x", "y", "z")
     for table in (as_table(data, missing="state"), as_table(first)):
-        assert CStreeLearner(missing="em", search=Chains(n_iter=20)).fit(table).cstree_ == expected
+        assert CStreeLearner(beta=2, missing="em", search=Chains(n_iter=20)).fit(table).cstree_ == expected
 
 
 def test_chains_that_have_not_converged_are_told_once():
@@ -236,7 +238,7 @@ def test_chains_that_have_not_converged_are_told_once():
     holes = data.mask(np.random.default_rng(0).random(data.shape) < 0.1)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        CStreeLearner(missing="em", search=Chains(n_iter=20), random_state=0).fit(holes)
+        CStreeLearner(beta=2, missing="em", search=Chains(n_iter=20), random_state=0).fit(holes)
     assert [w.category for w in caught] == [ConvergenceWarning]
     assert caught[0].filename == __file__
 
@@ -247,7 +249,7 @@ def test_learning_with_em_where_no_row_is_complete():
     for row in range(600):
         data.iloc[row, row % 6] = None
     assert not data.notna().all(axis=1).any()
-    learner = CStreeLearner(missing="em", search=Chains(n_iter=500)).fit(data)
+    learner = CStreeLearner(beta=2, missing="em", search=Chains(n_iter=500)).fit(data)
     independent = CStreeLearner(missing="em", search=Chains(n_iter=10), beta=0).fit(data)
     assert kl_divergence(tree, learner.cstree_) < 0.3 * kl_divergence(tree, independent.cstree_)
 

@@ -99,7 +99,7 @@ def test_the_uncertainty_of_an_effect_is_that_of_two_beta_distributions():
     """One cause, its direction known and its effect beyond doubt: a difference of independent frequencies."""
     x = np.repeat(["no", "yes"], [60, 40])
     y = np.concatenate([np.repeat(["a", "b"], [50, 10]), np.repeat(["a", "b"], [5, 35])])
-    learner = CStreeLearner(knowledge={"tiers": [["x"], ["y"]]}, ess=4.0).fit(pd.DataFrame({"x": x, "y": y}))
+    learner = CStreeLearner(beta=2, knowledge={"tiers": [["x"], ["y"]]}, ess=4.0).fit(pd.DataFrame({"x": x, "y": y}))
     found = learner.posterior_.effect("y", {"x": "yes"}, {"x": "no"}, value="b", interval=0.9, n_draws=2000)
     # An equivalent sample size of 4 leaves 1 for each of the four cells.
     no, yes = beta_distribution(11, 51), beta_distribution(36, 6)
@@ -130,7 +130,7 @@ def test_the_uncertainty_of_an_effect_is_that_of_two_beta_distributions():
 )
 def test_bad_effects(arguments, message):
     data = pd.DataFrame({"x": ["no", "yes"] * 10, "y": ["a", "b", "b", "b"] * 5})
-    posterior = CStreeLearner().fit(data).posterior_
+    posterior = CStreeLearner(beta=2).fit(data).posterior_
     with pytest.raises(InputError, match=message):
         posterior.effect("y", **{"value": "b", **arguments})
 
@@ -249,13 +249,13 @@ def test_interventions_find_directions_in_context_trees_with_more_states(seed):
     tree = context_tree(seed)
     edges = [("a", "b"), ("a", "c"), ("b", "c"), ("c", "d")]
     seen = tree.sample(2000, random_state=seed).astype(object).assign(set=None)
-    observed = CStreeLearner(random_state=0).fit(seen.drop(columns="set"))
+    observed = CStreeLearner(beta=2, random_state=0).fit(seen.drop(columns="set"))
     before = observed.posterior_.precedence()
     for edge in edges[:3]:
         assert 0.1 < before.loc[edge] < 0.9, edge
     experiments = [experiment(tree, 700, v, seed + 10 * k) for k, v in enumerate("abc", start=1)]
     both = pd.concat([seen, *experiments])
-    learner = CStreeLearner(random_state=0).fit(both, interventions="set")
+    learner = CStreeLearner(beta=2, random_state=0).fit(both, interventions="set")
     after = learner.posterior_.precedence()
     for edge in edges:
         assert after.loc[edge] > 0.9, edge
@@ -263,7 +263,7 @@ def test_interventions_find_directions_in_context_trees_with_more_states(seed):
     # The context in which c does not depend on b is found.
     assert {"a": 0} in [dict(context) for context in learner.cstree_.stagings["c"]]
     # The control: the same rows taken for observations leave the directions open.
-    taken = CStreeLearner(random_state=0).fit(both.drop(columns="set"))
+    taken = CStreeLearner(beta=2, random_state=0).fit(both.drop(columns="set"))
     assert taken.posterior_.precedence().loc["b", "c"] < 0.9
     assert set(taken.cstree_.to_dag().edges) != set(edges)
 
@@ -308,8 +308,8 @@ def test_bad_descriptions_of_what_was_set(interventions, message):
 def test_interventions_change_what_is_learned_from_the_sachs_data():
     data = pd.read_csv(Path(os.environ["CSLEARN_DATA"]) / "sachs_interventional_disc.csv")
     assert data.shape == (5400, 12)
-    learner = CStreeLearner(search=Chains(n_iter=3000), random_state=0).fit(data, interventions="INT")
-    plain = CStreeLearner(search=Chains(n_iter=3000), random_state=0).fit(data.drop(columns="INT"))
+    learner = CStreeLearner(beta=2, search=Chains(n_iter=3000), random_state=0).fit(data, interventions="INT")
+    plain = CStreeLearner(beta=2, search=Chains(n_iter=3000), random_state=0).fit(data.drop(columns="INT"))
     assert learner.cstree_.variables == plain.cstree_.variables
     # The network that biologists agree on. PKC was set in 600 of the rows; it acts on PKA and Jnk.
     known = {

@@ -44,7 +44,7 @@ def test_the_order_is_the_best_of_an_exact_search_and_a_central_one_of_chains():
         assert learner.log_order_score_ < posterior.best.best_log_score
         assert isclose(learner.log_order_score_, posterior.scores.order_score(learner.order_), rel_tol=1e-12)
     with pytest.raises(InputError, match='estimate is "auto", "best" or "central", not \'middle\''):
-        CStreeLearner(estimate="middle").fit(table)
+        CStreeLearner(beta=2, estimate="middle").fit(table)
 
 
 @pytest.mark.parametrize("search", ["exact", Chains(n_iter=50)])
@@ -68,7 +68,7 @@ def test_an_interrupt_after_the_search_keeps_the_fit(monkeypatch):
     for place in ("cslearn.posterior.CStreePosterior.central_tree", "cslearn.estimators.learner.averaged_parameters"):
         with monkeypatch.context() as patch, pytest.warns(DataWarning, match="interrupted after"):
             patch.setattr(place, interrupted)
-            learner = CStreeLearner(search=Chains(n_iter=200), random_state=0).fit(table)
+            learner = CStreeLearner(beta=2, search=Chains(n_iter=200), random_state=0).fit(table)
         assert learner.interrupted_
         assert np.isfinite(learner.score(table))
         if "central" in place:
@@ -244,7 +244,7 @@ def test_renamed_states_and_permuted_columns_learn_the_same_structure():
     tree = random_cstree(6, random_state=5)
     data = tree.sample(1000, random_state=1)
     renamed = data.astype(object).replace({0: "zero", 1: "one"})[list(data.columns[::-1])]
-    first, second = (CStreeLearner(search=Chains(n_iter=2000)).fit(rows) for rows in (data, renamed))
+    first, second = (CStreeLearner(beta=2, search=Chains(n_iter=2000)).fit(rows) for rows in (data, renamed))
     assert isclose(first.log_order_score_, second.log_order_score_, rel_tol=1e-9)
 
 
@@ -299,7 +299,7 @@ def test_missing_values(missing, rows):
 def test_too_little_data(data, message):
     with warnings.catch_warnings(), pytest.raises(InputError, match=message):
         warnings.simplefilter("ignore", DataWarning)
-        CStreeLearner().fit(data)
+        CStreeLearner(beta=2).fit(data)
 
 
 @pytest.mark.parametrize(
@@ -342,7 +342,7 @@ def test_bad_settings(settings, message):
 @pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")
 def test_a_numpy_matrix_is_refused():
     with pytest.raises(InputError, match=r"Give np.asarray\(X\)"):
-        CStreeLearner().fit(np.matrix([[0, 1], [1, 0], [1, 1]]))
+        CStreeLearner(beta=2).fit(np.matrix([[0, 1], [1, 0], [1, 1]]))
 
 
 @pytest.mark.parametrize(
@@ -403,7 +403,7 @@ def test_an_interrupt_keeps_the_best_model_and_says_so():
             _thread.interrupt_main()
 
     with pytest.warns(DataWarning, match=r"interrupted after [\d,]+ moves of 4 chains: this is the best model"):
-        learner = CStreeLearner(search=Chains(n_iter=50_000_000, thin=1000), callback=interrupt).fit(data)
+        learner = CStreeLearner(beta=2, search=Chains(n_iter=50_000_000, thin=1000), callback=interrupt).fit(data)
     assert learner.interrupted_
     assert learner.n_iter_ < 200_000_000
     assert isinstance(learner.cstree_, CStree)
@@ -413,10 +413,10 @@ def test_an_interrupt_keeps_the_best_model_and_says_so():
 # ---------------------------------------------------------------- the length of chains
 def test_chains_go_on_until_they_agree_or_the_limit_is_reached():
     data = random_cstree(8, random_state=1).sample(500, random_state=2)
-    learner = CStreeLearner(search="mcmc").fit(data)
+    learner = CStreeLearner(beta=2, search="mcmc").fit(data)
     assert learner.posterior_.converged
     assert learner.n_iter_ in [4 * 160_000 * 2**k for k in range(4)]
-    other = CStreeLearner(search="mcmc", n_jobs=1).fit(data)
+    other = CStreeLearner(beta=2, search="mcmc", n_jobs=1).fit(data)
     assert np.array_equal(other.posterior_.orders, learner.posterior_.orders)
     with pytest.warns(
         ConvergenceWarning, match=r"after 2,600 moves each: .* give search=.exact., .*, a larger max_iter, more"
@@ -431,7 +431,7 @@ def test_chains_go_on_until_they_agree_or_the_limit_is_reached():
 def test_short_chains_are_called_short():
     data = chickenpox_model().sample(500, random_state=0)
     with pytest.warns(ConvergenceWarning, match=r'n_iter \(or "auto"\)'):
-        learner = CStreeLearner(search=Chains(n_iter=30)).fit(data)
+        learner = CStreeLearner(beta=2, search=Chains(n_iter=30)).fit(data)
     assert learner.n_iter_ == 120
     # What helps is named where it can be had.
     many = random_cstree(24, random_state=1).sample(200, random_state=2)
@@ -445,20 +445,20 @@ def test_short_chains_are_called_short():
             CStreeLearner(search=Chains(n_iter=30, **chains), **settings).fit(rows)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        CStreeLearner(search=Chains(n_iter=5000)).fit(data)
+        CStreeLearner(beta=2, search=Chains(n_iter=5000)).fit(data)
 
 
 def test_too_many_variables_for_an_exact_search_are_refused_before_it_begins():
     data = pd.DataFrame(np.random.default_rng(0).integers(2, size=(50, 40))).add_prefix("x")
     with pytest.raises(LimitError, match="orders of 40 variables goes through 2\\^40 sets"):
-        CStreeLearner(search="exact", candidates=All(alpha=3)).fit(data)
+        CStreeLearner(beta=2, search="exact", candidates=All(alpha=3)).fit(data)
 
 
 @pytest.mark.parametrize("search", ["exact", "auto"])
 def test_an_exact_search_that_was_asked_for_tells_what_it_will_take_before_it_begins(search):
     told = []
     data = random_cstree(6, random_state=1).sample(200, random_state=2)
-    learner = CStreeLearner(search=search, callback=lambda *one: told.append(one)).fit(data)
+    learner = CStreeLearner(beta=2, search=search, callback=lambda *one: told.append(one)).fit(data)
     assert learner.posterior_.exact is not None
     costs = [one for one in told if one[1] is not None]
     if search == "auto":  # a matter of seconds
@@ -556,10 +556,10 @@ def test_a_fit_of_two_passes_may_be_ended_in_both_of_them(tmp_path, monkeypatch,
 
 def test_a_fit_goes_on_from_its_checkpoint(tmp_path):
     data = random_cstree([2, 3, 2, 2, 3], random_state=1).sample(300, random_state=2)
-    whole = CStreeLearner(search=Chains(n_iter=1000)).fit(data)
+    whole = CStreeLearner(beta=2, search=Chains(n_iter=1000)).fit(data)
     file = tmp_path / "run.ckpt"
-    CStreeLearner(search=Chains(n_iter=400, checkpoint=file)).fit(data)
-    resumed = CStreeLearner(search=Chains(n_iter=1000, checkpoint=file, checkpoint_every=0)).fit(data)
+    CStreeLearner(beta=2, search=Chains(n_iter=400, checkpoint=file)).fit(data)
+    resumed = CStreeLearner(beta=2, search=Chains(n_iter=1000, checkpoint=file, checkpoint_every=0)).fit(data)
     assert resumed.cstree_ == whole.cstree_
     assert resumed.log_order_score_ == whole.log_order_score_
     assert np.array_equal(resumed.posterior_.orders, whole.posterior_.orders)
@@ -583,7 +583,7 @@ def test_a_fit_goes_on_from_its_checkpoint(tmp_path):
 def test_a_checkpoint_of_other_settings_is_refused(tmp_path, change, message):
     data = random_cstree([2, 3, 2, 2], random_state=1).sample(300, random_state=2)
     file = tmp_path / "run.ckpt"
-    learner = CStreeLearner(search=Chains(n_iter=100, checkpoint=file)).fit(data)
+    learner = CStreeLearner(beta=2, search=Chains(n_iter=100, checkpoint=file)).fit(data)
     with pytest.raises(FileError, match=f"another search: .*{message}"):
         learner.set_params(**change).fit(data)
 
@@ -591,7 +591,7 @@ def test_a_checkpoint_of_other_settings_is_refused(tmp_path, change, message):
 def test_a_checkpoint_of_other_data_is_refused(tmp_path):
     data = random_cstree([2, 3, 2, 2], random_state=1).sample(300, random_state=2)
     file = tmp_path / "run.ckpt"
-    CStreeLearner(search=Chains(n_iter=100, checkpoint=file)).fit(data)
+    CStreeLearner(beta=2, search=Chains(n_iter=100, checkpoint=file)).fit(data)
     others = {
         "a row less": (data.iloc[1:], None),
         "another name": (data.rename(columns={"X1": "Y"}), None),
@@ -600,10 +600,12 @@ def test_a_checkpoint_of_other_data_is_refused(tmp_path):
     }
     for rows, weights in others.values():
         with pytest.raises(FileError, match="data are not the same"):
-            CStreeLearner(search=Chains(n_iter=200, checkpoint=file)).fit(rows, sample_weight=weights)
+            CStreeLearner(beta=2, search=Chains(n_iter=200, checkpoint=file)).fit(rows, sample_weight=weights)
     with pytest.raises(FileError, match="interventions are not the same"):
-        CStreeLearner(search=Chains(n_iter=200, checkpoint=file)).fit(data, interventions=["X2", None, None] * 100)
-    CStreeLearner(search=Chains(n_iter=200, checkpoint=file)).fit(data.copy())
+        CStreeLearner(beta=2, search=Chains(n_iter=200, checkpoint=file)).fit(
+            data, interventions=["X2", None, None] * 100
+        )
+    CStreeLearner(beta=2, search=Chains(n_iter=200, checkpoint=file)).fit(data.copy())
 
 
 # ---------------------------------------------------------------- scikit-learn
@@ -615,14 +617,14 @@ def test_parameters_are_stored_as_they_are():
 
 
 def test_there_are_few_parameters():
-    assert set(CStreeLearner().get_params()) == {
+    assert set(CStreeLearner(beta=2).get_params()) == {
         "beta", "candidates", "prior", "ess", "parameters", "search", "estimate", "knowledge", "states", "missing",
         "max_memory", "random_state", "n_jobs", "callback",
     }  # fmt: skip
 
 
 def test_settings_are_values_with_parameters_that_scikit_learn_can_set():
-    learner = CStreeLearner(search=Chains(n_iter=50, checkpoint="a"), candidates=PC(level=0.01))
+    learner = CStreeLearner(beta=2, search=Chains(n_iter=50, checkpoint="a"), candidates=PC(level=0.01))
     assert (
         repr(learner)
         == "CStreeLearner(candidates=PC(level=0.01),\n              search=Chains(n_iter=50, checkpoint='a'))"
@@ -641,7 +643,7 @@ def test_settings_are_values_with_parameters_that_scikit_learn_can_set():
     with pytest.raises(InputError, match="Chains has no parameter 'moves'; it has n_iter, max_iter"):
         learner.set_params(search__moves=5)
     with pytest.raises(InputError, match="search is 'auto', which has no parameter 'n_iter'"):
-        CStreeLearner().set_params(search__n_iter=5)
+        CStreeLearner(beta=2).set_params(search__n_iter=5)
     with pytest.raises(AttributeError):
         learner.search.n_iter = 3
     assert pickle.loads(pickle.dumps(learner)).search == learner.search
@@ -688,7 +690,7 @@ EXPECTED_FAILURES = {
 
 
 @parametrize_with_checks(
-    [CStreeLearner(search=Chains(n_iter=20, n_chains=1))], expected_failed_checks=lambda _: EXPECTED_FAILURES
+    [CStreeLearner(beta=2, search=Chains(n_iter=20, n_chains=1))], expected_failed_checks=lambda _: EXPECTED_FAILURES
 )
 @pytest.mark.filterwarnings("ignore::cslearn.errors.DataWarning")
 def test_scikit_learns_own_checks(estimator, check):
@@ -720,7 +722,7 @@ def test_the_model_tells_how_it_was_learned_also_after_a_round_trip(tmp_path):
 
 
 def test_the_summary_of_the_orders_agrees_with_the_draws():
-    learner = CStreeLearner(search=Chains(n_iter=900, n_chains=3), random_state=1).fit(
+    learner = CStreeLearner(beta=2, search=Chains(n_iter=900, n_chains=3), random_state=1).fit(
         chickenpox_model().sample(300, random_state=0)
     )
     posterior = learner.posterior_

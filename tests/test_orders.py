@@ -202,7 +202,7 @@ def test_priors_of_any_cost_score_orders_as_the_list_of_all_stagings(cards, pric
 def test_a_costly_prior_is_learned_with_among_more_candidates_than_are_looked_up():
     table = random_cstree(20, random_state=0).sample_table(300, random_state=0)
     chains = Chains(n_iter=60, n_chains=1, burn_in=10)
-    learner = CStreeLearner(prior=PricedPrior(500.0), search=chains, random_state=0)
+    learner = CStreeLearner(beta=2, prior=PricedPrior(500.0), search=chains, random_state=0)
     with pytest.warns(ConvergenceWarning):
         learner.fit(table)
     assert learner.cstree_.n_stages == 20

@@ -70,18 +70,18 @@ def read(name):
 
 def sachs():
     data = pd.read_csv(DATA / "sachs_observational_log.csv.gz")
-    return CStreeLearner(search=Chains(n_iter=500), random_state=0).fit(
+    return CStreeLearner(beta=2, search=Chains(n_iter=500), random_state=0).fit(
         (data > data.median()).replace({True: "high", False: "low"})
     )
 
 
 def alarm():
-    return CStreeLearner(search=Chains(n_iter=500), random_state=0).fit(read("alarm.csv.gz"))
+    return CStreeLearner(beta=2, search=Chains(n_iter=500), random_state=0).fit(read("alarm.csv.gz"))
 
 
 def mushroom():
     data = read("mushroom.csv.gz")
-    return CStreeLearner(search=Chains(n_iter=500), random_state=0).fit(
+    return CStreeLearner(beta=2, search=Chains(n_iter=500), random_state=0).fit(
         data[~data.eq("?").any(axis=1)].reset_index(drop=True)
     )
 
@@ -678,7 +678,7 @@ def test_tikz_is_balanced_and_escaped():
 @pytest.fixture(scope="module")
 def posterior():
     return (
-        CStreeLearner(search=Chains(n_iter=5000), random_state=0)
+        CStreeLearner(beta=2, search=Chains(n_iter=5000), random_state=0)
         .fit(chickenpox_model().sample(500, random_state=0))
         .posterior_
     )

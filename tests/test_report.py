@@ -51,12 +51,12 @@ def hostile_tree():
 @pytest.fixture(scope="module")
 def learner():
     data = chickenpox_model().sample(2000, random_state=1)
-    return CStreeLearner(search=Chains(n_iter=1000), random_state=0).fit(data)
+    return CStreeLearner(beta=2, search=Chains(n_iter=1000), random_state=0).fit(data)
 
 
 @pytest.fixture(scope="module")
 def exact_learner():
-    return CStreeLearner(search="exact", random_state=0).fit(chickenpox_model().sample(2000, random_state=1))
+    return CStreeLearner(beta=2, search="exact", random_state=0).fit(chickenpox_model().sample(2000, random_state=1))
 
 
 # ---------------------------------------------------------------- the content
@@ -125,7 +125,7 @@ def test_a_model_file_keeps_what_the_report_says_of_the_orders(learner, exact_le
 def test_rows_with_gaps_do_not_count_if_the_model_was_learned_without_them():
     data = chickenpox_model().sample(300, random_state=1).astype(object)
     data.iloc[[3, 5], 0] = None
-    fitted = CStreeLearner(missing="drop", random_state=0).fit(data)
+    fitted = CStreeLearner(beta=2, missing="drop", random_state=0).fit(data)
     assert document_of(report_html(fitted, data))["rows"] == 298
     with pytest.raises(InputError, match="2 of 300"):
         report_html(chickenpox_model(), data)
@@ -174,7 +174,7 @@ def test_the_citations_are_those_of_the_citation_file():
 def test_a_hundred_variables_are_less_than_five_megabytes(tmp_path):
     tree = random_cstree([2, 3] * 50, random_state=0)
     data = tree.sample(500, random_state=0)
-    learner = CStreeLearner(search=Chains(n_iter=200, n_chains=2), random_state=0).fit(data)
+    learner = CStreeLearner(beta=2, search=Chains(n_iter=200, n_chains=2), random_state=0).fit(data)
     write_report(tree, tmp_path / "r.html", data, learner.posterior_)
     assert (tmp_path / "r.html").stat().st_size < 5e6
 

@@ -71,7 +71,7 @@ def test_a_context_variable_that_is_hidden_at_first_enters_later():
     assert "late" not in first["target"]
     grown = screen(data, lambda sets: {**no_parents(sets), "target": ("root",)}, knowledge=Knowledge()).sets
     assert "late" in grown["target"]
-    learned = CStreeLearner(candidates="screen", search=Chains(n_iter=200), random_state=0).fit(data)
+    learned = CStreeLearner(beta=2, candidates="screen", search=Chains(n_iter=200), random_state=0).fit(data)
     assert "late" in learned.candidates_.sets["target"]
     assert learned.candidates_.method == "screen"
 
@@ -79,8 +79,10 @@ def test_a_context_variable_that_is_hidden_at_first_enters_later():
 def test_the_screen_keeps_the_parents_that_can_be_found():
     tree = random_cstree(60, random_state=3)
     data = tree.sample_table(5000, random_state=4)
-    found = CStreeLearner(candidates="all", search=Chains(n_iter=500), random_state=0).fit(data).cstree_
-    sets = CStreeLearner(candidates="screen", search=Chains(n_iter=500), random_state=0).fit(data).candidates_.sets
+    found = CStreeLearner(beta=2, candidates="all", search=Chains(n_iter=500), random_state=0).fit(data).cstree_
+    sets = (
+        CStreeLearner(beta=2, candidates="screen", search=Chains(n_iter=500), random_state=0).fit(data).candidates_.sets
+    )
     wanted = [(parent, v) for v in found.order for parent in found.parents[v] if parent in tree.parents[v]]
     assert len(wanted) > 60
     assert np.mean([parent in sets[v] for parent, v in wanted]) > 0.97
@@ -149,7 +151,9 @@ def test_a_hub_keeps_the_best_candidates_for_which_there_is_memory():
 
 def test_a_fit_with_a_hub_stays_within_its_memory():
     table = star(60, 300, np.linspace(0.2, 0.9, 60), np.random.default_rng(1))
-    learner = CStreeLearner(candidates="screen", max_memory=1e6, search=Chains(n_iter=20, n_chains=2)).fit(table)
+    learner = CStreeLearner(beta=2, candidates="screen", max_memory=1e6, search=Chains(n_iter=20, n_chains=2)).fit(
+        table
+    )
     widest = max(map(len, learner.posterior_.scores.candidates))
     assert memory_of_tables(61, widest, 2) <= 1e6
     assert learner.posterior_.scores.tables[2].shape == (61, widest, widest, 2)
@@ -163,7 +167,9 @@ def test_the_sample_size_of_a_fit_is_that_of_its_screen():
         search = greedy_search(data, knowledge=known, ess=ess)
         return candidate_sets(data, "screen", search=search, ess=ess).sets
 
-    learned = CStreeLearner(candidates="screen", ess=20.0, prior="tree", search=Chains(n_iter=20, n_chains=1)).fit(data)
+    learned = CStreeLearner(
+        beta=2, candidates="screen", ess=20.0, prior="tree", search=Chains(n_iter=20, n_chains=1)
+    ).fit(data)
     assert learned.candidates_.sets == chosen(20.0)
     assert learned.candidates_.sets != chosen(1.0)
 
@@ -199,12 +205,13 @@ def test_fractions_of_a_row_add_up_to_the_row():
 
 def test_auto_takes_all_while_memory_and_time_allow(monkeypatch):
     data = random_cstree(30, random_state=3).sample_table(300, random_state=4)
-    assert CStreeLearner(search=Chains(n_iter=50)).fit(data).candidates_.method == "all"
-    assert CStreeLearner(search=Chains(n_iter=50), max_memory=1e5).fit(data).candidates_.method == "screen"
+    assert CStreeLearner(beta=2, search=Chains(n_iter=50)).fit(data).candidates_.method == "all"
+    assert CStreeLearner(beta=2, search=Chains(n_iter=50), max_memory=1e5).fit(data).candidates_.method == "screen"
     monkeypatch.setattr("cslearn.candidates.sets.MOST_PAIRS", 30 * 29 * 29 * 2 - 1)
-    assert CStreeLearner(search=Chains(n_iter=50), max_memory=1e12).fit(data).candidates_.method == "screen"
+    assert CStreeLearner(beta=2, search=Chains(n_iter=50), max_memory=1e12).fit(data).candidates_.method == "screen"
     assert (
-        CStreeLearner(search=Chains(n_iter=50), max_memory=1e12, candidates="all").fit(data).candidates_.method == "all"
+        CStreeLearner(beta=2, search=Chains(n_iter=50), max_memory=1e12, candidates="all").fit(data).candidates_.method
+        == "all"
     )
     with pytest.raises(InputError, match="needs search="):
         candidate_sets(data, "screen")

@@ -205,7 +205,7 @@ def test_bad_cut_points(run, people, tmp_path, cut):
 def test_bins_are_said_as_inequalities(people):
     binned, _ = discretize(people, cuts={"age": (30, 63)})
     tiers = {"tiers": [["age"], ["sex"], ["ill"]]}
-    words = str(CStreeLearner(random_state=0, knowledge=tiers).fit(binned).cstree_)
+    words = str(CStreeLearner(beta=2, random_state=0, knowledge=tiers).fit(binned).cstree_)
     for said in ("  age < 30", "  30 <= age < 63", "  age >= 63"):
         assert said in words
     assert CSIRelation("ill", "sex", {"age": ">=63"}).in_words() == "ill does not depend on sex once age >= 63"

@@ -33,22 +33,24 @@ __all__ = [
 
 # Contexts: target, context above and (variable, state) that was added to it, number of variables, outcomes of these,
 # rows, counts of the target's states, log z, its splits first:last, a key that does not depend on the order in which
-# variables were added, and which of its splits is on which variable (-1: none). Splits: variable, gain, where their parts begin in `part` (-1: not there yet), which lists
-# contexts. `slots` is a hash table from keys to contexts.
+# variables were added, and which of its splits is on which variable (-1: none). Splits: variable, gain, where their
+# parts begin in `part` (-1: not there yet), which lists contexts. `slots` is a hash table from keys to contexts.
 Memo = namedtuple(
     "Memo",
     "target parent variable state depth outcomes rows own log_z first last key rank split gain parts part slots",
 )
 # How trees are grown. By the number of variables in the context: log-probabilities to stop and to split, how many
-# splits are summed at most, and how far their promise may be below the best one's; `price[t, d]` is what a split into d
-# parts costs beside the choice of its variable, and `top[t]` the least that one costs. A split is not made if it promises
-# less than -slack. Near the root (below `look` variables) and with `enough` rows what a split promises includes the best
-# split of each of its parts, if it is one of the first `ahead`. At most `sets` sets of parents are summed, or all of them if that is 0; `log_more` is what
-# another parent weighs, `log_fewest[m]` what none of m weighs, and `log_fact` has log factorials. Exclusive ors of
-# `words`, of a target, of parents and of a variable that is left out, are keys of sums that are known already.
+# splits are summed at most, and how far their promise may be below the best one's; `price[t, d]` is what a split into
+# d parts costs beside the choice of its variable, and `top[t]` the least that one costs. A split is not made if it
+# promises less than -slack. Near the root (below `look` variables) and with `enough` rows what a split promises
+# includes the best split of each of its parts, if it is one of the first `ahead`. At most `sets` sets of parents are
+# summed, or all of them if that is 0; `log_more` is what another parent weighs, `log_fewest[m]` what none of m weighs,
+# and `log_fact` has log factorials. Exclusive ors of `words`, of a target, of parents and of a variable that is left
+# out, are keys of sums that are known already.
 Rules = namedtuple(
     "Rules",
-    "bound stop split price top width near slack look enough ahead cards log_of sets log_more log_fewest log_fact words",
+    "bound stop split price top width near slack look enough ahead cards log_of"
+    " sets log_more log_fewest log_fact words",
 )
 # Splits whose parts are not there yet: pairs of context and split, and their number.
 Wanted = namedtuple("Wanted", "pairs number")
@@ -57,7 +59,8 @@ Known = namedtuple("Known", "key value")
 # Room for a walk; then for the sets of parents: leaves, values and a mask while they are looked for; their members,
 # sizes and keys.
 Stack = namedtuple(
-    "Stack", "node found at state total product chosen promise leaves value inside members size key known_key known_value"
+    "Stack",
+    "node found at state total product chosen promise leaves value inside members size key known_key known_value",
 )
 
 # Contexts in which the variables that are to be parents are looked for; there are hardly ever so many.

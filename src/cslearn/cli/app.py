@@ -124,7 +124,7 @@ Beta = Annotated[
     typer.Option(
         "--beta",
         metavar="NUMBER",
-        help="Most context variables of a stage; auto: two, and more where the data ask for it.",
+        help="Most context variables of a stage; auto: as many as the data ask for; 2: the paper's, exact.",
     ),
 ]
 SearchOption = Annotated[
@@ -361,7 +361,7 @@ def fit(
         Path | None,
         typer.Option("--output", "-o", metavar="MODEL", help="Where to write the model.", show_default="model.json"),
     ] = None,
-    beta: Beta = "2",
+    beta: Beta = "auto",
     candidates: CandidatesOption = Candidates.auto,
     alpha: Alpha = None,
     level: Level = None,
@@ -612,7 +612,7 @@ def score(
 @app.command()
 def estimate(
     data: DataFile,
-    beta: Beta = "2",
+    beta: Beta = "auto",
     candidates: CandidatesOption = Candidates.auto,
     alpha: Alpha = None,
     max_memory: MaxMemory = 2.0,

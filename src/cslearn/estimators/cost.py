@@ -31,7 +31,7 @@ from cslearn.orders import (
 )
 from cslearn.orders.lookup import are_looked_up
 from cslearn.orders.posterior import PAIRS_AT_ONCE
-from cslearn.priors import ADAPTIVE, TreePrior
+from cslearn.priors import ADAPTIVE, ParentsPrior
 from cslearn.scores import Scores
 
 __all__ = ["Cost", "estimate_cost", "estimate_cost_with_gaps", "exact_seconds"]
@@ -131,7 +131,7 @@ class Cost:
 def estimate_cost(
     table: Table,
     *,
-    beta: int | Literal["auto"] = 2,
+    beta: int | Literal["auto"] = "auto",
     candidates: Any = "auto",
     max_memory: float = DEFAULT_MEMORY,
     search: Literal["auto", "exact", "mcmc"] | Chains = "auto",
@@ -237,7 +237,7 @@ def estimate_cost_with_gaps(table: Table, own: Collection[str] = (), **options: 
 
 
 def _grown_cost(
-    table: Table, beta: int, prior: TreePrior, knowledge: Knowledge, search: Any, max_memory: float
+    table: Table, beta: int, prior: ParentsPrior, knowledge: Knowledge, search: Any, max_memory: float
 ) -> Cost:
     """Estimate a fit with deep contexts: the first order is really found, and some moves from it are timed."""
     options, sets = chains_of(search), candidate_sets(table, "all", knowledge=knowledge)

@@ -63,11 +63,12 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
 
     Parameters
     ----------
-    beta : int, "auto", or mapping of str to int or "auto"
-        Context bound: no stage has more context variables. With two, the sums over stagings are exact (the paper's
-        algorithm). ``"auto"`` grows decision trees as deep as the data ask for, up to ten context variables; so does a
-        larger number, as their bound, unless the variables are few enough for exact sums; see :mod:`cslearn.grown`. A
-        mapping gives some variables a bound of their own, all others two.
+    beta : "auto", int, or mapping of str to int or "auto"
+        Context bound: no stage has more context variables. ``"auto"`` grows decision trees as deep as the data ask for,
+        up to ten context variables; so does a number beyond two, as their bound, unless the variables are few enough
+        for exact sums; see :mod:`cslearn.grown`. With two, the sums over stagings are exact (the paper's algorithm); a
+        prior that weighs stagings rather than trees has only these, and ``"auto"`` is two then. A mapping gives some
+        variables a bound of their own, all others two.
     candidates : {"auto", "all", "screen", "pc", "grasp"}, All, Screen, PC, GRaSP, graph, mapping or matrix
         Which variables may be context variables of which; see :func:`cslearn.candidates.candidate_sets`. ``"auto"``
         takes all while `max_memory` and time allow it, and otherwise a repeated screen. ``"pc"`` and ``"grasp"`` need
@@ -173,7 +174,7 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
     def __init__(
         self,
         *,
-        beta: int | Literal["auto"] | Mapping[str, int | Literal["auto"]] = 2,
+        beta: int | Literal["auto"] | Mapping[str, int | Literal["auto"]] = "auto",
         candidates: Any = "auto",
         max_memory: float = DEFAULT_MEMORY,
         prior: str | Prior = ADAPTIVE,

@@ -332,12 +332,16 @@ def raise_bounds(learner: CStreeLearner, state: Pass, posterior: CStreePosterior
 def larger_bounds(beta: Any) -> dict[Any, int | None]:
     """Return the context bounds beyond two, None where the data choose; that of all variables under None.
 
+    Where the data choose for all variables trees are grown, or with other priors two is the bound.
+
     Examples
     --------
     >>> from cslearn.estimators.phases import larger_bounds
     >>> larger_bounds(2), larger_bounds("auto"), larger_bounds({"carrier": 3, "exposed": 2})
-    ({}, {None: None}, {'carrier': 3})
+    ({}, {}, {'carrier': 3})
     """
+    if beta == "auto":
+        return {}
     given = beta if isinstance(beta, Mapping) else {None: beta}
     return {v: None if b == "auto" else int(b) for v, b in given.items() if b == "auto" or b > 2}
 

@@ -189,7 +189,12 @@ class ContextStore:
         kinds: dict[str, Any] = dict.fromkeys(("target", "parent", "variable", "state", "depth"), np.int32)
         kinds |= dict.fromkeys(("outcomes", "rows", "log_z"), np.float64) | {"first": np.int64, "last": np.int64}
         arrays = {name: np.zeros(p, dtype=kind) for name, kind in kinds.items()}
-        arrays |= {"own": np.zeros((p, d)), "rank": np.full((p, p), -1, dtype=np.int16), "key": self._root_keys.copy(), "slots": np.full(1, -1, dtype=np.int64)}
+        arrays |= {
+            "own": np.zeros((p, d)),
+            "rank": np.full((p, p), -1, dtype=np.int16),
+            "key": self._root_keys.copy(),
+            "slots": np.full(1, -1, dtype=np.int64),
+        }
         arrays |= {"split": np.zeros(0, np.int32), "gain": np.zeros(0), "parts": np.zeros(0, np.int32)}
         arrays |= {"part": np.zeros(0, np.int32)}
         arrays["target"][:] = np.arange(p)

@@ -15,7 +15,7 @@ Floats = NDArray[np.float64]
 
 # Numbers that are kept at once where edges are asked for.
 EDGE_NUMBERS = 1 << 22
-# Sums over trees on sets of parents that a chain, or a question about edges, keeps: these are asked for again and again.
+# Sums over trees on sets of parents that a chain, or a question about edges, keeps: they are asked for often.
 KNOWN_OF_A_CHAIN, KNOWN_OF_EDGES = 1 << 16, 1 << 14
 
 

@@ -53,7 +53,9 @@ class GrownLevel:
     def without(self, k: int) -> GrownLevel:
         """Return the same trees but those that split on the variable at position `k`."""
         other = object.__new__(GrownLevel)
-        other.__dict__.update({name: value for name, value in self.__dict__.items() if name not in ("_sums", "_shares", "visits")})
+        other.__dict__.update(
+            {name: value for name, value in self.__dict__.items() if name not in ("_sums", "_shares", "visits")}
+        )
         weight = np.where(self._graph.split == self.columns[k], -np.inf, self._graph.weight)
         other._graph = self._graph._replace(weight=weight)
         other.columns = np.delete(self.columns, k)

@@ -19,7 +19,7 @@ from cslearn import Chains, CStreeClassifier, CStreeLearner, random_cstree
 from cslearn.datasets import chickenpox_model
 from cslearn.errors import DataWarning, InputError
 
-QUICK = {"search": Chains(n_iter=200, n_chains=1), "random_state": 0}
+QUICK = {"beta": 2, "search": Chains(n_iter=200, n_chains=1), "random_state": 0}
 
 
 def children(n, seed=0):

@@ -73,7 +73,7 @@ def test_options_of_tables(rows, name):
 
 @pytest.mark.parametrize("name", sorted(CStreeLearner(beta=2).get_params(deep=False)))
 def test_parameters_of_the_learner(rows, name):
-    quick = {"search": cslearn.Chains(n_iter=20, n_chains=1)}
+    quick = {"beta": 2, "search": cslearn.Chains(n_iter=20, n_chains=1)}
     for value in VALUES:
         if isinstance(value, int) and value == 10**30 and name == "max_memory":
             continue  # allowed, and no limit then

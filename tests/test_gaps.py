@@ -174,7 +174,7 @@ def test_learning_with_em_beats_complete_cases():
         tree = random_cstree(8, random_state=seed)
         data = tree.sample(1000, random_state=seed)
         holes = with_holes(data, 0.2, seed)
-        quick = {"search": Chains(n_iter=1000, n_chains=1), "random_state": 0}
+        quick = {"beta": 2, "search": Chains(n_iter=1000, n_chains=1), "random_state": 0}
         learner = CStreeLearner(missing="em", **quick).fit(holes)
         ours.append(kl_divergence(tree, learner.cstree_))
         complete.append(kl_divergence(tree, CStreeLearner(missing="drop", **quick).fit(holes).cstree_))

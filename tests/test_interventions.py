@@ -207,7 +207,7 @@ def chain():
 def test_directions_that_observation_leaves_open_are_found_by_interventions(seed):
     tree = chain()
     seen = tree.sample(1000, random_state=seed).astype(object).assign(set=None)
-    settings = {"search": Chains(n_iter=4000), "random_state": 0}
+    settings = {"beta": 2, "search": Chains(n_iter=4000), "random_state": 0}
     observed = CStreeLearner(**settings).fit(seen.drop(columns="set"))
     before = observed.posterior_.precedence()
     assert 0.1 < before.loc["a", "b"] < 0.9

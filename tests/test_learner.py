@@ -25,13 +25,13 @@ from cslearn.orders.summary import summarise
 from cslearn.scores import Scores
 from problems import random_table, rows_of
 
-QUICK = {"search": Chains(n_iter=300), "random_state": 0}
+QUICK = {"beta": 2, "search": Chains(n_iter=300), "random_state": 0}
 
 
 # ---------------------------------------------------------------- exactness
 def test_the_order_is_the_best_of_an_exact_search_and_a_central_one_of_chains():
     table = random_cstree(8, random_state=0).sample_table(100, random_state=0)
-    settings = {"search": Chains(n_iter=200), "random_state": 0}
+    settings = {"beta": 2, "search": Chains(n_iter=200), "random_state": 0}
     for changed in ({}, {**settings, "estimate": "best"}):
         learner = CStreeLearner(**changed).fit(table)
         assert learner.order_ == learner.posterior_.order_names(learner.posterior_.best.best_order)

@@ -196,7 +196,7 @@ def test_weighted_rows_count_as_repeated_rows():
 def test_fractions_of_a_row_add_up_to_the_row():
     data = random_cstree(30, random_state=3).sample_table(300, random_state=4)
     parts = Table(np.tile(data.codes, (2, 1)), data.variables, data.states, np.repeat([0.25, 0.75], 300))
-    options = {"candidates": "screen", "search": Chains(n_iter=50, n_chains=1), "prior": "tree", "ess": 5.0}
+    options = {"beta": 2, "candidates": "screen", "search": Chains(n_iter=50, n_chains=1), "prior": "tree", "ess": 5.0}
     whole, split = CStreeLearner(**options).fit(data), CStreeLearner(**options).fit(parts)
     assert split.candidates_ == whole.candidates_
     assert split.order_ == whole.order_

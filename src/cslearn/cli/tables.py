@@ -105,7 +105,7 @@ def score_rows(tree: CStree, data: Any, policy: Any, **options: Any) -> Scored:
         used: NDArray[np.bool_] = np.ones(table.n, dtype=np.bool_)
     else:
         codes, weights = codes_with_gaps(tree, data, **options)
-        used = (codes >= 0).all(axis=1)
+        used = np.asarray((codes >= 0).all(axis=1))
         if policy == "em" and not used.all():
             tree.needed_parameters()
             every = np.ones(len(codes))

@@ -136,7 +136,7 @@ def _parameters(
     rng: np.random.Generator,
 ) -> EMResult:
     """Estimate the parameters by EM; from drawn completions where the sums over the gaps of a row are too large."""
-    tree, options = learner.cstree_, {"ess": learner.ess_, "gamma": learner.gamma_}
+    tree, options = learner.cstree_, dict[str, Any](ess=learner.ess_, gamma=learner.gamma_)
     try:
         return em(tree, codes, method, weights=weights, **options)
     except LimitError:

@@ -21,6 +21,8 @@ __all__ = ["DEEPEST", "GrownScores"]
 
 # The context bound where the data may choose: the number that the paper names as its aim.
 DEEPEST = 10
+# Among many variables only the splits with the largest gains look ahead: contexts of all pairs would take minutes.
+AHEAD, FEWEST_AHEAD = 15_000, 30
 
 
 class GrownScores(Scores):
@@ -82,7 +84,7 @@ class GrownScores(Scores):
             data, beta=beta, ess=ess, prior=prior, candidates=candidates, n_jobs=n_jobs, interventions=interventions
         )
         self.gamma, self.max_memory = gamma, max_memory
-        base = Growth() if growth is None else growth
+        base = Growth(ahead=max(FEWEST_AHEAD, AHEAD // self.table.p)) if growth is None else growth
         self.growth = Growth(**{**base.__dict__, "bound": beta})
 
     def _read(self, data: Any) -> TableLike:

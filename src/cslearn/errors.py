@@ -35,7 +35,7 @@ class CslearnError(Exception):
     ...     Chains(n_chains=0)
     ... except InputError as error:
     ...     print(error.parameter, "|", error)
-    n_chains | n_chains is a whole number from 1, not 0
+    n_chains | n_chains is a whole number from 1 to 1000, not 0
     """
 
     def __init__(self, message: str = "", *, parameter: str | None = None) -> None:

@@ -344,7 +344,7 @@ def demo(json_output: Json = False, seed: Seed = 0) -> None:
     from cslearn.estimators import Chains, CStreeLearner
 
     truth = chickenpox_model()
-    data = truth.sample(5000, random_state=seed)
+    data = truth.sample(10_000, random_state=seed)
     # What comes first in a child's life cannot depend on what comes later.
     first_comes = {"tiers": [[v] for v in truth.order]}
     learner = CStreeLearner(knowledge=first_comes, search=Chains(n_iter=1000), random_state=seed).fit(data)

@@ -242,7 +242,7 @@ def _print_learned(console: Console, learner: CStreeLearner, verbose: bool = Fal
     raised = {v: beta for v, beta in learner.betas_.items() if beta > 2}
     if raised:
         bounds = ", ".join(f"{v} {beta}" for v, beta in raised.items())
-        _say(console, f"Context bounds above two: {bounds}")
+        _say(console, f"Most context variables of a stage, where more than two: {bounds}")
     phases = ", ".join(f"{phase} {seconds:.2f}" for phase, seconds in learner.timings_.items())
     if learner.posterior_.exact is not None:
         evidence = f": log evidence {learner.posterior_.log_evidence:,.2f}" if verbose else "."
@@ -327,7 +327,6 @@ def print_demo(learner: CStreeLearner, truth: CStree, data: pd.DataFrame) -> Non
         console,
         f"The data were drawn from a known model: D(known || learned) = {float(divergence):.3g} nats.",
     )
-    _say(console, "(It has stages of three context variables, which a context bound of two cannot tell apart.)")
     console.print()
     program = "cslearn" if shutil.which("cslearn") else os.path.relpath(sys.argv[0])  # as it can be called from here
     _say(console, "Next, on a table of your own:")

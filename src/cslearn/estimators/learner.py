@@ -165,8 +165,9 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
     >>> learner = CStreeLearner(knowledge=first_comes, random_state=0).fit(data)
     >>> for supported in learner.relations_:
     ...     print(supported.relation.in_words())
+    carrier does not depend on background and diagnosis once exposed is no
+    carrier does not depend on background once exposed is yes and diagnosis is no
     exposed does not depend on background once diagnosis is yes
-    carrier does not depend on diagnosis once exposed is no
     >>> round(learner.score(data), 2)
     -2.15
     """

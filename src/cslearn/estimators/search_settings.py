@@ -31,8 +31,7 @@ def search_settings(
     Examples
     --------
     >>> import numpy as np
-    >>> from cslearn.counts import counts_of
-    from cslearn.data import Table, TableLike
+    >>> from cslearn.data import Table
     >>> from cslearn.estimators.search_settings import search_settings
     >>> table = Table([[0, 1]], ["rain", "mood"], [["no", "yes"], ["bad", "good"]])
     >>> known = search_settings(table, {"rain": [], "mood": ["rain"]}, np.zeros((2, 2), dtype=bool), beta=2)

@@ -184,6 +184,8 @@ class All(Selection):
 class Screen(Selection):
     """Few candidates at first, grown from what searches find; see :mod:`cslearn.candidates.screen`.
 
+    It saves tables of scores. Deep contexts (``beta="auto"``) have none, and all variables are their candidates.
+
     Parameters
     ----------
     alpha : int, optional
@@ -193,7 +195,8 @@ class Screen(Selection):
     --------
     >>> from cslearn import CStreeLearner, Screen
     >>> from cslearn.datasets import chickenpox_model
-    >>> learner = CStreeLearner(candidates=Screen(alpha=2)).fit(chickenpox_model().sample(500, random_state=0))
+    >>> data = chickenpox_model().sample(500, random_state=0)
+    >>> learner = CStreeLearner(beta=2, candidates=Screen(alpha=2)).fit(data)
     >>> learner.candidates_.method
     'screen'
     """

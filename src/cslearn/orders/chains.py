@@ -442,8 +442,12 @@ class _Walk:
         return values, {**arrays, "best_order": self.best_order, "best": self.best}
 
     def _state_arrays(self) -> dict[str, NDArray[Any]]:
+        # What a state knows besides its arrays can be computed anew.
         return {
-            f"state{i}.{name}": array for i, state in enumerate(self.states) for name, array in state._asdict().items()
+            f"state{i}.{name}": value
+            for i, state in enumerate(self.states)
+            for name, value in state._asdict().items()
+            if isinstance(value, np.ndarray)
         }
 
     def restore(self, values: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:

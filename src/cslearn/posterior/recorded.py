@@ -104,9 +104,9 @@ def edge_table(tree: CStree, threshold: float = 0.0) -> pd.DataFrame:
     >>> tree = CStreeLearner().fit(chickenpox_model().sample(1000, random_state=0)).cstree_
     >>> edge_table(tree, threshold=0.8)[["from", "to", "directed", "probability"]].round(2)
             from          to  directed  probability
-    0  diagnosis     carrier     False          1.0
-    1    exposed     carrier     False          1.0
-    2    exposed  background     False          1.0
+    0  diagnosis     carrier     False         1.00
+    1    exposed     carrier      True         0.96
+    2    exposed  background     False         0.99
     """
     import pandas as pd
 

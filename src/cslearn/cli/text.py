@@ -236,7 +236,7 @@ def _print_learned(console: Console, learner: CStreeLearner, verbose: bool = Fal
     _print_findings(console, learner.relations_, tree)
     console.print()
     if verbose:
-        _say(console, f"Prior over stagings: {_in_words(learner.prior_, max(learner.betas_.values()))}")
+        _say(console, f"Prior over stagings: {_in_words(learner.prior_, max(learner.posterior_.scores.betas))}")
         _say(console, f"Equivalent sample size: {learner.ess_:g}")
         _say(console, f"Log score {learner.log_score_:,.2f} (order {learner.log_order_score_:,.2f})")
     raised = {v: beta for v, beta in learner.betas_.items() if beta > 2}

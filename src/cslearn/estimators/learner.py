@@ -58,8 +58,8 @@ __all__ = ["CStreeLearner"]
 class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """Learn a CStree from categorical data.
 
-    Candidate context variables are selected (or all are taken), orders of the variables are sampled from their
-    posterior, the most probable staging for one of them is found, and its parameters are estimated.
+    Candidate context variables are selected (or all are taken), orders of the variables are searched or sampled, the
+    most probable staging for one of them is found, and its parameters are estimated.
 
     Parameters
     ----------
@@ -71,18 +71,20 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         variables a bound of their own, all others two.
     candidates : {"auto", "all", "screen", "pc", "grasp"}, All, Screen, PC, GRaSP, graph, mapping or matrix
         Which variables may be context variables of which; see :func:`cslearn.candidates.candidate_sets`. ``"auto"``
-        takes all while `max_memory` and time allow it, and otherwise a repeated screen. ``"pc"`` and ``"grasp"`` need
+        takes all with deep contexts, and with two context variables all while `max_memory` and time allow it, and
+        otherwise a repeated screen. ``"pc"`` and ``"grasp"`` need
         the extra ``cslearn[phase1]``. Objects have parameters of their own, such as ``PC(level=0.01, alpha=10)``:
         `alpha` bounds the number of candidates of a variable.
     max_memory : float
-        Bytes that the tables of scores may take before ``candidates="auto"`` turns to a screen, whose sets are cut to
-        what there is room for.
+        Bytes that contexts may take before some are forgotten, or with two context variables the tables of scores
+        before ``candidates="auto"`` turns to a screen, whose sets are cut to what there is room for.
     prior : {"adaptive", "tree", "sparse", "uniform"} or Prior
-        Prior over the stagings of a variable given the order; see :mod:`cslearn.priors`. ``"adaptive"`` is a tree prior
-        whose probabilities are chosen by the data; see :mod:`cslearn.orders.adaptive`.
+        Prior over the stagings of a variable given the order; see :mod:`cslearn.priors`. ``"adaptive"`` has
+        probabilities that the data choose: of a :class:`cslearn.priors.ParentsPrior` for deep contexts
+        (:mod:`cslearn.grown.adaptive`), of a :class:`cslearn.priors.TreePrior` for two context variables
+        (:mod:`cslearn.orders.adaptive`).
     ess : float or "auto"
-        Equivalent sample size of the Dirichlet priors; ``"auto"`` lets the data choose it, see
-        :mod:`cslearn.orders.adaptive`.
+        Equivalent sample size of the Dirichlet priors; ``"auto"`` lets the data choose it in the same way.
     estimate : {"auto", "best", "central"}
         Which order the learned model has: the most probable one met, or one in the middle of the posterior, whose
         CStree has the least mean divergence from those of drawn orders
@@ -136,7 +138,7 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
     posterior_ : CStreePosterior
         The posterior over orders and CStrees.
     betas_ : dict of str to int
-        The context bound of each variable.
+        The context bound of each variable; with ``beta="auto"`` what its stages have, and at least two.
     relations_ : RelationTable
         The CSI relations of the model with the evidence for them, strongest first: a sequence of
         :class:`cslearn.graphs.WeighedRelation` that prints as a table.

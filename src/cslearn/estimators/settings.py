@@ -47,14 +47,14 @@ class Chains(Settings):
         Moves of each chain. With ``"auto"`` the chains go on until they agree (:attr:`OrderPosterior.converged`) or
         have made `max_iter` moves; with None their number is fixed and grows with the number of variables.
     max_iter : int, optional
-        Only for ``n_iter="auto"``: the most moves of each chain, by default 200,000 divided by the number of variables,
-        but at least as many as with None.
+        Only for ``n_iter="auto"``: the most moves of each chain. By default 200,000 divided by the number of variables,
+        but at least as many as with None; over deep contexts 100 to 1,500, as many as there is time for.
     n_chains : int
-        Chains, each with a start of its own.
+        Chains, each with a start of its own; over deep contexts of more than 50 variables all start at a good order.
     n_temperatures : int, optional
         More than one for parallel tempering, if orders far apart are about equally good and chains do not agree; four
-        temperatures take four times as long. By default three where moves are cheap, that is if each variable has at
-        most 14 candidates, with ``n_iter="auto"`` and without a checkpoint, and otherwise one.
+        temperatures take four times as long. By default three where moves are cheap, that is with two context
+        variables, at most 14 candidates of each variable, ``n_iter="auto"`` and no checkpoint, and otherwise one.
     burn_in, thin : int, optional
         Moves that are not kept as posterior draws, and every how many moves one is kept.
     checkpoint : str or path-like, optional

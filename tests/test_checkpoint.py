@@ -11,8 +11,10 @@ import numpy as np
 import pytest
 
 from cslearn.errors import FileError, InputError
+from cslearn.grown import GrownEngine, GrownScores
 from cslearn.orders import Checkpoint, OrderPosterior, order_problem, sample_chains
 from cslearn.orders.files import read_arrays, write_arrays
+from cslearn.priors import ParentsPrior
 from cslearn.scores import Scores
 from problems import random_table
 
@@ -41,6 +43,15 @@ def test_moves_before_and_after_a_checkpoint_are_those_of_one_run(problem, tmp_p
     assert_same(whole, resumed)
     again, _ = sample_chains(problem, n_iter=2026, checkpoint=file, **options)
     assert_same(whole, again)
+
+
+def test_chains_over_deep_contexts_go_on_too(tmp_path):
+    scores = GrownScores(random_table([2, 3, 2, 2, 3, 2, 4], 200, np.random.default_rng(4)), prior=ParentsPrior())
+    problem, file = GrownEngine(scores.contexts, np.zeros((7, 7), dtype=bool)), Checkpoint(tmp_path / "run.ckpt")
+    options = {"n_chains": 2, "random_state": 5}
+    sample_chains(problem, n_iter=70, checkpoint=file, **options)
+    resumed, _ = sample_chains(problem, n_iter=300, checkpoint=file, **options)
+    assert_same(sample_chains(problem, n_iter=300, **options)[0], resumed)
 
 
 def test_the_draws_of_a_longer_run_are_thinned_as_if_made_at_once(problem, tmp_path):

@@ -72,9 +72,8 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
     candidates : {"auto", "all", "screen", "pc", "grasp"}, All, Screen, PC, GRaSP, graph, mapping or matrix
         Which variables may be context variables of which; see :func:`cslearn.candidates.candidate_sets`. ``"auto"``
         takes all with deep contexts, and with two context variables all while `max_memory` and time allow it, and
-        otherwise a repeated screen. ``"pc"`` and ``"grasp"`` need
-        the extra ``cslearn[phase1]``. Objects have parameters of their own, such as ``PC(level=0.01, alpha=10)``:
-        `alpha` bounds the number of candidates of a variable.
+        otherwise a repeated screen. ``"pc"`` and ``"grasp"`` need the extra ``cslearn[phase1]``. Objects have
+        parameters of their own, such as ``PC(level=0.01, alpha=10)``: `alpha` bounds the candidates of a variable.
     max_memory : float
         Bytes that contexts may take before some are forgotten, or with two context variables the tables of scores
         before ``candidates="auto"`` turns to a screen, whose sets are cut to what there is room for.

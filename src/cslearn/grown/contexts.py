@@ -2,15 +2,16 @@
 
 A context of a target knows the gain of a split on every other variable. That depends on no order, so it is computed
 once and kept. Given the set ``L`` of variables before the target, parents are added one after the other, the next one
-being the variable of ``L`` that gains most, as long as that may pay. For each of these nested sets of parents the *grown
-tree* splits a context on the parent that promises most, and the same is asked of its parts. The local order score
-``F(i, L)`` is the sum over the sets and over all prunings of their trees, each with the weight that the prior gives it: a
-deterministic function of the set ``L``, whatever was asked before and whatever was forgotten. A sampler over orders with
-these scores is reversible, and has the product of ``F(i, L_i)`` as its stationary distribution. With ``sets=0`` all
-sets of ``L`` are summed, and if nothing else bounds the growth all trees.
+being the variable of ``L`` that gains most, as long as that may pay. For each of these nested sets of parents the
+*grown tree* splits a context on the parent that promises most, and the same is asked of its parts. The local order
+score ``F(i, L)`` is the sum over the sets and over all prunings of their trees, each with the weight that the prior
+gives it: a deterministic function of the set ``L``, whatever was asked before and whatever was forgotten. A sampler
+over orders with these scores is reversible, and has the product of ``F(i, L_i)`` as its stationary distribution. With
+``sets=0`` all sets of ``L`` are summed, and if nothing else bounds the growth all trees.
 
 Greedy splits miss variables that matter only together. So what the first parent and a split of the root of a target
-promise includes what the best split of each part gains, which finds all pairs; and several splits of the root are summed.
+promise includes what the best split of each part gains, which finds all pairs; and several splits of the root are
+summed.
 """
 
 from __future__ import annotations

@@ -29,8 +29,8 @@ class GrownScores(Scores):
     """Scores of contexts, stagings, orders and CStrees with contexts as deep as the data ask.
 
     The local order score of a variable is the sum over nested sets of parents among the variables before it, and over
-    all prunings of the tree that is grown for each; see :mod:`cslearn.grown.contexts`. What :class:`cslearn.scores.Scores` says of single contexts and stagings
-    holds here too.
+    all prunings of the tree that is grown for each; see :mod:`cslearn.grown.contexts`. What
+    :class:`cslearn.scores.Scores` says of single contexts and stagings holds here too.
 
     Parameters
     ----------

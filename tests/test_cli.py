@@ -231,13 +231,14 @@ def test_the_memory_allowed_decides_on_candidates(run, tmp_path):
     path = tmp_path / "wide.csv"
     random_cstree(30, random_state=0).sample(200, random_state=0).to_csv(path, index=False)
     much, little = (
-        json.loads(run("estimate", path, "--json", "--n-iter", 10, "--max-memory", memory)[1]) for memory in (1, 0.0002)
+        json.loads(run("estimate", path, "--beta", 2, "--json", "--n-iter", 10, "--max-memory", memory)[1])
+        for memory in (1, 0.0002)
     )
     assert set(much["candidate_set_sizes"].values()) == {29}
     widest = max(little["candidate_set_sizes"].values())
     assert memory_of_tables(30, widest, 2) <= 0.0002 * 2**30 < memory_of_tables(30, widest + 1, 2)
     assert little["memory_bytes"] < much["memory_bytes"]
-    code, out, _ = run("fit", path, "-o", tmp_path / "m.json", "--n-iter", 10, "--max-memory", 0.0002)
+    code, out, _ = run("fit", path, "-o", tmp_path / "m.json", "--beta", 2, "--n-iter", 10, "--max-memory", 0.0002)
     assert code == 0
     assert f"the memory allowed has room for {widest} candidates of a variable" in out
     code, _, err = run("fit", path, "-o", tmp_path / "m.json", "--max-memory", 0)

@@ -217,7 +217,9 @@ def _print_rows(console: Console, rows: RelationTable, most: int | None) -> None
 
 def _in_words(prior: Prior, beta: int) -> str:
     """Return the name of a prior with the settings that matter for a context bound."""
-    known = {name: value for name, value in asdict(prior).items() if beta > 2 or name != "deeper"}
+    # Of a tree prior two context variables are the bound; of that over parents they are what was found.
+    matters = beta > 2 or prior.name == "parents"
+    known = {name: value for name, value in asdict(prior).items() if matters or name != "deeper"}
     settings = ", ".join(f"{name} {value}" for name, value in known.items())
     return prior.name + (f" ({settings})" if settings else "")
 
@@ -236,7 +238,7 @@ def _print_learned(console: Console, learner: CStreeLearner, verbose: bool = Fal
     _print_findings(console, learner.relations_, tree)
     console.print()
     if verbose:
-        _say(console, f"Prior over stagings: {_in_words(learner.prior_, max(learner.posterior_.scores.betas))}")
+        _say(console, f"Prior over stagings: {_in_words(learner.prior_, max(learner.betas_.values()))}")
         _say(console, f"Equivalent sample size: {learner.ess_:g}")
         _say(console, f"Log score {learner.log_score_:,.2f} (order {learner.log_order_score_:,.2f})")
     raised = {v: beta for v, beta in learner.betas_.items() if beta > 2}

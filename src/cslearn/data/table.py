@@ -25,7 +25,15 @@ ROWS_PER_STATE = 20  # fewer hardly tell what a state goes with
 
 
 class TableLike(Protocol):
-    """What every table tells of itself, wherever its rows are: :class:`Table`, :class:`PackedTable` and others."""
+    """What every table tells of itself, wherever its rows are: :class:`Table`, :class:`PackedTable` and others.
+
+    Examples
+    --------
+    >>> from cslearn.data import Table, TableLike
+    >>> table: TableLike = Table([[0, 1]], ["rain", "mood"], [["no", "yes"], ["bad", "good"]])
+    >>> table.n, table.variables
+    (1, ('rain', 'mood'))
+    """
 
     @property
     def variables(self) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ from cslearn.estimators.growing import GROWN_CHAINS, default_moves, first_scores
 from cslearn.estimators.incomplete import ROUNDS, copies_of, read_incomplete
 from cslearn.estimators.order_search import affordable, exact_memory
 from cslearn.estimators.settings import LEARNER, Chains, chains_of, selection_of
-from cslearn.grown import DEEPEST, GrownEngine, greedy_order
+from cslearn.grown import DEEPEST, GrownEngine, GrownScores, greedy_order
 from cslearn.orders import (
     FIRST_ESS,
     ExactOrders,
@@ -41,6 +41,8 @@ TRIAL_VARIABLES = 12
 EXACT_VARIABLES = 15
 TRIAL_MOVES = 1000
 GROWN_TRIAL_MOVES = 20
+# Orders whose levels are timed for an exact search.
+GROWN_TRIAL_ORDERS = 10
 # The contexts that a search visits are about so many times those that the trial has visited.
 GROWTH_OF_MEMORY = 4
 # Exact searches of a fit in which the data choose prior or sample size: one for the choice, one with what was chosen.
@@ -269,7 +271,7 @@ def _grown_cost(
 
 
 def exact_seconds(scores: Scores, searches: int = EXACT_SEARCHES) -> float:
-    """Return the seconds that exact searches with these scores will take: those of few of the variables, scaled up.
+    """Return the seconds that exact searches with these scores will take: those of a small part of it, scaled up.
 
     Examples
     --------
@@ -279,6 +281,8 @@ def exact_seconds(scores: Scores, searches: int = EXACT_SEARCHES) -> float:
     >>> 0 < exact_seconds(Scores(chickenpox_model().sample(100, random_state=0))) < 60
     True
     """
+    if isinstance(scores, GrownScores):
+        return _grown_exact_seconds(scores)
     trial = scores.rows.select(_trial_variables(scores.rows, EXACT_VARIABLES))
     runs = []
     # The first run compiles the kernels; what disturbs the others makes them longer, never shorter.
@@ -288,6 +292,20 @@ def exact_seconds(scores: Scores, searches: int = EXACT_SEARCHES) -> float:
         ExactOrders(SubsetScores(of_few)).best_order()
         runs.append(perf_counter() - begin)
     return searches * min(runs) * _exact_work(scores) / _exact_work(of_few)
+
+
+def _grown_exact_seconds(scores: GrownScores) -> float:
+    """Return the seconds that the levels of an exact search take, by those of some random orders."""
+    engine, rng, p = GrownEngine(scores.contexts), np.random.default_rng(0), scores.table.p
+    orders = [rng.permutation(p) for _ in range(2 * GROWN_TRIAL_ORDERS)]
+    # The first half fills contexts that later levels find there.
+    for order in orders[:GROWN_TRIAL_ORDERS]:
+        engine.local_scores(order)
+    begin = perf_counter()
+    for order in orders[GROWN_TRIAL_ORDERS:]:
+        engine.local_scores(order)
+    of_a_level = (perf_counter() - begin) / (GROWN_TRIAL_ORDERS * p)
+    return of_a_level * sum(1 << len(own) for own in scores.candidates)
 
 
 def _exact_work(scores: Scores) -> int:

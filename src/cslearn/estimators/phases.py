@@ -202,6 +202,7 @@ def choose_prior(learner: CStreeLearner, state: Pass) -> tuple[Sequence[Chain], 
         )
         if _exactly(learner, state.scores):
             check_exact(state.scores, learner.max_memory)
+            _tell_cost(learner, state.scores)
         else:
             state.problem = chain_problem(state.scores, state.before)
         return (), False

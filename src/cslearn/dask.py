@@ -245,7 +245,7 @@ def pack(
     >>> from dask.distributed import Client
     >>> client = Client(processes=False, dashboard_address=None)  # doctest: +SKIP
     >>> packed = cslearn.dask.pack("parts/*.parquet")  # doctest: +SKIP
-    >>> cslearn.CStreeLearner(beta="auto").fit(packed)  # doctest: +SKIP
+    >>> cslearn.CStreeLearner().fit(packed)  # doctest: +SKIP
     """
     client = _client(client)
     options = {

@@ -69,7 +69,7 @@ class CStreeEnsemble:
     >>> from cslearn import CStreeLearner
     >>> from cslearn.datasets import chickenpox_model
     >>> model = chickenpox_model()
-    >>> learner = CStreeLearner(beta="auto", random_state=0).fit(model.sample(1000, random_state=0))
+    >>> learner = CStreeLearner(random_state=0).fit(model.sample(1000, random_state=0))
     >>> ensemble = learner.ensemble(n=10)
     >>> ensemble
     CStreeEnsemble(10 CStrees of 4 variables)

@@ -340,7 +340,7 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         >>> from cslearn import CStreeLearner
         >>> from cslearn.datasets import chickenpox_model
         >>> model = chickenpox_model()
-        >>> learner = CStreeLearner(beta="auto", random_state=0).fit(model.sample(1000, random_state=0))
+        >>> learner = CStreeLearner(random_state=0).fit(model.sample(1000, random_state=0))
         >>> ensemble = learner.ensemble(n=5)
         >>> ensemble.predict_proba([{"exposed": "yes", "diagnosis": "no"}], "carrier").round(1)
         carrier   no  yes

@@ -233,9 +233,9 @@ def test_the_command_line_tells_the_prior(monkeypatch, capsys, tmp_path):
 
     path = tmp_path / "data.csv"
     random_cstree(5, random_state=1).sample(300, random_state=1).to_csv(path, index=False)
-    out = run_cslearn("fit", path, "-o", tmp_path / "a.json", "--n-iter", 50, "-v")
+    out = run_cslearn("fit", path, "-o", tmp_path / "a.json", "--n-iter", 50, "--beta", 2, "-v")
     assert "Prior over stagings: tree (root " in out and "deeper" not in out
-    document = json.loads(run_cslearn("fit", path, "-o", tmp_path / "b.json", "--n-iter", 50, "--json"))
+    document = json.loads(run_cslearn("fit", path, "-o", tmp_path / "b.json", "--n-iter", 50, "--beta", 2, "--json"))
     assert set(document["prior"]) == {"name", "root", "split", "same", "deeper"}
     learning = json.loads((tmp_path / "b.json").read_text())["learning"]
     assert learning["settings"]["prior"] == "adaptive"

@@ -30,7 +30,7 @@ def children(n, seed=0):
 def test_it_is_the_joint_model_asked_for_the_class():
     X, y = children(500)
     classifier = CStreeClassifier(CStreeLearner(**QUICK)).fit(X, y)
-    tree = CStreeLearner(beta={"carrier": "auto"}, **QUICK).fit(pd.concat([X, y], axis=1)).cstree_
+    tree = CStreeLearner(**{**QUICK, "beta": {"carrier": "auto"}}).fit(pd.concat([X, y], axis=1)).cstree_
     assert classifier.cstree_ == tree
     assert classifier.target_ == "carrier"
     assert classifier.classes_.tolist() == ["no", "yes"]
@@ -77,7 +77,7 @@ def test_the_learner_that_is_given_is_not_fitted_itself():
     assert not hasattr(learner, "cstree_")
     assert classifier.learner_.beta == {"carrier": "auto"}
     for beta in (1, {"exposed": 3}):
-        assert CStreeClassifier(CStreeLearner(beta=beta, **QUICK)).fit(X, y).learner_.beta == beta
+        assert CStreeClassifier(CStreeLearner(**{**QUICK, "beta": beta})).fit(X, y).learner_.beta == beta
 
 
 def test_classes_of_any_kind_and_names_that_clash():

@@ -93,8 +93,9 @@ def test_commands_read_packed_tables_and_many_files(run, parts, tmp_path):
         code, out, _ = run("fit", source, "-o", tmp_path / "m.json", "--json")
         assert code == 0
         _, out, _ = run("score", tmp_path / "m.json", source, "--json")
-        documents.append(out)
-    assert len(set(documents)) == 1
+        documents.append(json.loads(out))
+    # Sums over batches are rounded in another order.
+    assert all(document == pytest.approx(documents[0]) for document in documents)
 
 
 def test_cut_points_of_many_files(run, tmp_path, monkeypatch):
@@ -212,7 +213,7 @@ def test_scores_are_the_same_in_batches(run, tmp_path, model, in_batches):
         assert json.loads(out) == pytest.approx(document)
     assert (tmp_path / "rows.csv").read_text() == rows
     assert rows.count("\n") == 301
-    assert first[2][1] == "note: 43 of 300 rows have missing cells and are left out\n"
+    assert first[2][1] == "note: 43 of 300 rows have missing cells and are left out.\n"
     frame.loc[222, "carrier"] = "perhaps"
     frame.to_csv(tmp_path / "gaps.csv", index=False)
     code, _, err = run("score", model, *calls[2])

@@ -230,7 +230,12 @@ def test_only_what_is_chosen_is_computed_and_the_rest_is_kept(tmp_path):
     tasks = [{"x": x, "y": y} for x in (2, 3) for y in "ab"]
     common.compute("squares", square, tasks[:1], options(tmp_path))
     with path.open("a") as file:
-        given_up = {"task": tasks[1], "result": {"stopped": 10.0}, "settings": common.defaults(), "machine": ""}
+        given_up = {
+            "task": tasks[1],
+            "result": {"stopped": 10.0},
+            "settings": common.our_settings(tasks[1]),
+            "machine": "",
+        }
         file.write(json.dumps(given_up) + "\n")
     results = common.compute("squares", square, tasks, options(tmp_path, only={"x": "3,4", "y": "b"}))
     assert results == [{"square": 4}, {"stopped": 10.0}, {"stopped": 0.0}, {"square": 9}]

@@ -36,7 +36,7 @@ def test_the_order_is_the_best_of_an_exact_search_and_a_central_one_of_chains():
         learner = CStreeLearner(**changed).fit(table)
         assert learner.order_ == learner.posterior_.order_names(learner.posterior_.best.best_order)
         assert learner.log_order_score_ == learner.posterior_.best.best_log_score
-    for changed in (settings, {"estimate": "central"}):
+    for changed in (settings, {"beta": 2, "estimate": "central"}):
         learner = CStreeLearner(**changed).fit(table)
         posterior = learner.posterior_
         assert learner.order_ == learner.cstree_.order == posterior.central_tree().order
@@ -133,9 +133,9 @@ def test_the_learned_model_is_consistent():
 @pytest.mark.parametrize("beta", [0, 1, 2])
 def test_the_bounds_hold(beta):
     data = random_cstree(8, random_state=1).sample(500, random_state=2)
-    tree = CStreeLearner(beta=beta, candidates=All(alpha=3), **QUICK).fit(data).cstree_
+    tree = CStreeLearner(candidates=All(alpha=3), **{**QUICK, "beta": beta}).fit(data).cstree_
     assert all(staging.bound <= beta for staging in tree.stagings.values())
-    learner = CStreeLearner(beta=beta, candidates=All(alpha=3), **QUICK).fit(data)
+    learner = CStreeLearner(candidates=All(alpha=3), **{**QUICK, "beta": beta}).fit(data)
     assert all(len(candidates) <= 3 for candidates in learner.candidates_.sets.values())
     assert all(set(tree.parents[v]) <= set(learner.candidates_.sets[v]) for v in tree.order)
     assert learner.candidates_.dropped
@@ -353,7 +353,7 @@ def test_a_numpy_matrix_is_refused():
         ({"n_iter": "long"}, "n_iter is a whole number from 1, .* not 'long'"),
         ({"max_iter": 0}, "max_iter is a whole number from 1 or None, not 0"),
         ({"max_iter": 20, "n_iter": 10}, 'max_iter=20 bounds n_iter="auto", but n_iter=10 is given: leave one out'),
-        ({"n_chains": None}, "n_chains is a whole number from 1, not None"),
+        ({"n_chains": None}, "n_chains is a whole number from 1 to 1000, not None"),
         ({"n_temperatures": 0}, "n_temperatures"),
         ({"thin": 2.5}, "thin is a whole number from 1 or None, not 2.5"),
         ({"burn_in": 10, "n_iter": 10}, "burn_in=10 leaves no draws of n_iter=10"),
@@ -624,7 +624,7 @@ def test_there_are_few_parameters():
 
 
 def test_settings_are_values_with_parameters_that_scikit_learn_can_set():
-    learner = CStreeLearner(beta=2, search=Chains(n_iter=50, checkpoint="a"), candidates=PC(level=0.01))
+    learner = CStreeLearner(search=Chains(n_iter=50, checkpoint="a"), candidates=PC(level=0.01))
     assert (
         repr(learner)
         == "CStreeLearner(candidates=PC(level=0.01),\n              search=Chains(n_iter=50, checkpoint='a'))"

@@ -227,7 +227,9 @@ def test_the_number_of_threads_does_not_matter():
 
 
 @pytest.mark.parametrize(
-    "settings", [{}, {"search": Chains(n_iter=100)}, {"beta": {"X1": 3, "X2": 3}}], ids=["exact", "chains", "deep"]
+    "settings",
+    [{"beta": 2}, {"beta": 2, "search": Chains(n_iter=100)}, {"beta": {"X1": 3, "X2": 3}}],
+    ids=["exact", "chains", "deep"],
 )
 def test_a_fit_fills_its_tables_once_for_each_equivalent_sample_size(settings, monkeypatch):
     """Every filling is a pass over the rows. The data choose another equivalent sample size here than the first."""

@@ -131,7 +131,9 @@ class Levels:
 
     @cached_property
     def _problem(self) -> Any:
-        return order_problem(self.scores) if self.problem is None else self.problem
+        # Chains that look scores up have a problem without the tables that sums are made of.
+        given = None if are_looked_up(self.scores) else self.problem
+        return order_problem(self.scores) if given is None else given
 
     def weights(self, i: int, level: Level) -> LevelWeights | TreeWeights:
         """Return the weights of the stagings of a variable."""

@@ -344,7 +344,7 @@ def table_predictive(full: bool) -> Rows:
     code[0, level], code[0, target] = states, table.state_map["carrier"].index("yes")
     place = [list(scores.candidates[target]).index(v) for v in level]
     order = np.argsort(place)
-    found = Levels(scores).predictive(target, tuple(place[k] for k in order), code)[0]
+    found = Levels(scores).predictive(target, [tuple(place[k] for k in order)], code)[0, 0]
     assert abs(found - average) < TOLERANCE
     lines = [["stage that the child is in", "posterior probability", "mean of P(carrier = yes) there"]]
     for context, q in sorted(probability.items(), key=lambda item: -item[1]):

@@ -141,6 +141,7 @@ class Trees:
         if not self.growth.sets:
             return [parents for r in range(m + 1) for parents in combinations(level, r)]
         found, leaves, height, top = [()], [{}], 0.0, 0.0
+        heights = [height]
         while len(found) < self.growth.sets and len(found[-1]) < m:
             parents, size = found[-1], len(found[-1])
             rest = [k for k in level if k not in parents]
@@ -157,10 +158,12 @@ class Trees:
                 break
             top = max(top, height)
             found.append((*parents, k))
+            heights.append(height)
             if not size:
                 leaves = self.parts({}, k)
             leaves = [end for leaf in leaves for end in self.ends(leaf, found[-1])]
-        return found
+        self.ties += any(abs(height - top + self.growth.within) < self.TIE for height in heights)
+        return [parents for parents, height in zip(found, heights, strict=True) if height >= top - self.growth.within]
 
     def by_variable(self, context):
         return [(k, gain) for gain, k in self.ranked(context)]
@@ -205,8 +208,9 @@ class Trees:
         gains = sorted(gains, key=lambda pair: (-pair[0], pair[1]))
         if self.looks_ahead(context):
             return gains
-        self.ties += any(abs(gain + self.growth.slack) < self.TIE for gain, _ in gains)
-        return [pair for pair in gains if pair[0] > -self.growth.slack][: self.growth.most]
+        least = -max(self.growth.slack, self.growth.averaged_slack)
+        self.ties += any(abs(gain - least) < self.TIE for gain, _ in gains)
+        return [pair for pair in gains if pair[0] > least][: self.growth.most]
 
     def promise(self, gain, k, t, m):
         after = log(1 - self.chance(t + 1))

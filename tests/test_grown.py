@@ -15,6 +15,8 @@ from naive_grown import PRIOR, PlainCounts, Trees, chances, log_sum_of, pairs, p
 from problems import random_table
 
 SEEDS = range(6)
+# All sets of parents, and all splits.
+EVERYTHING = Growth(slack=inf, width=(99,), near=inf, look=0, most=99, sets=0)
 
 
 def random_contexts(table, rng, number=40):
@@ -100,8 +102,7 @@ def test_counts_are_all_that_is_asked_of_rows(seed, weights):
 @pytest.mark.parametrize("gamma", [0.0, 0.5, 1.0])
 def test_with_all_splits_the_sum_is_that_over_all_trees(seed, gamma):
     table = small_table(seed, p=4, n=(5, 30, 90)[seed % 3], weights=(None, None, "real")[seed % 3])
-    growth = Growth(slack=inf, width=(99,), near=inf, look=0, most=99, sets=0)
-    scores = GrownScores(table, beta=2 + seed % 2, ess=1.5, gamma=gamma, prior=PRIOR, growth=growth)
+    scores = GrownScores(table, beta=2 + seed % 2, ess=1.5, gamma=gamma, prior=PRIOR, growth=EVERYTHING)
     found, targets, before = questions(table.p)
     sums = scores.contexts.log_sums(targets, before)
     for (i, level), value in zip(found, sums, strict=True):
@@ -111,9 +112,10 @@ def test_with_all_splits_the_sum_is_that_over_all_trees(seed, gamma):
 
 GROWTHS = {
     "default": Growth(),
-    "narrow": Growth(slack=1.0, width=(2, 1), near=2.0),
+    "narrow": Growth(slack=0.5, width=(2, 1), near=2.0),
     "no look": Growth(look=0, width=(3, 2), near=4.0, slack=2.0),
     "far": Growth(look=2, enough=5.0, width=(2, 2, 1), slack=4.0, most=2),
+    "likely": Growth(slack=4.0, within=1.0),
 }
 
 
@@ -176,7 +178,7 @@ def test_the_comparison_with_the_rule_can_fail():
     _, targets, before = questions(table.p)
     sums = [
         GrownScores(table, beta=3, prior=PRIOR, growth=growth).contexts.log_sums(targets, before)
-        for growth in (*GROWTHS.values(), Growth(slack=inf, width=(99,), near=inf, look=0, most=99, sets=0))
+        for growth in (*GROWTHS.values(), EVERYTHING)
     ]
     for one, other in combinations(sums, 2):
         assert np.abs(one - other).max() > 1e-6
@@ -194,7 +196,8 @@ def a_level(seed, gamma=0.5):
     codes[:, 3] = np.where(rng.random(len(codes)) < 0.6, follows, codes[:, 3])
     columns = rng.permutation(4)
     table = Table(codes[:, columns], tuple("abcd"), tuple(tuple(range(cards[c])) for c in columns))
-    scores = GrownScores(table, beta=3, gamma=gamma, prior=PRIOR, growth=Growth(width=(2, 1), near=inf, slack=8.0))
+    growth = Growth(width=(2, 1), near=inf, slack=8.0, within=inf)
+    scores = GrownScores(table, beta=3, gamma=gamma, prior=PRIOR, growth=growth)
     target = int(np.argsort(columns)[3])
     before = tuple(k for k in range(4) if k != target)
     trees = Trees(table, target, PRIOR, scores.growth, 1.0, gamma)

@@ -11,9 +11,10 @@ staging counts once.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
-from math import comb, exp, fsum, inf, log, log1p, prod
+from math import comb, fsum, inf, log, log1p, prod
 from typing import ClassVar
 
 import numpy as np
@@ -21,7 +22,7 @@ from numpy.typing import NDArray
 
 from cslearn.errors import InputError
 from cslearn.stagings import Staging
-from cslearn.stagings.level import LevelWeights, Splits, log_sum_of_kinds, log_trees
+from cslearn.stagings.level import LevelWeights, Splits, log_sum_of_kinds, log_trees, log_trees_of_each
 
 __all__ = [
     "ADAPTIVE",
@@ -33,10 +34,6 @@ __all__ = [
     "UniformPrior",
     "get_prior",
 ]
-
-
-# Terms whose logs are so much below the largest do not change a sum.
-NEGLIGIBLE = 40.0
 
 
 @dataclass(frozen=True)
@@ -228,16 +225,20 @@ class ParentsPrior(Prior):
         if staging.bound > beta:
             return -inf
         v = len(staging.context_variables)
-        contexts = [tuple(context.items()) for context in staging]
-        terms: list[float] = []
-        for r in range(v, m + 1):
-            stages = fsum(self.log_ending(r, len(context), beta) for context in staging)
-            term = self.log_number(r, m) + log(comb(r, v)) - log(comb(m, v))
-            terms.append(term + stages + log_trees(self.splits(r, beta), contexts))
-            if terms[-1] < max(terms) - NEGLIGIBLE:
-                break
-        top = max(terms)
-        return top if top == -inf else top + log(fsum(exp(term - top) for term in terms))
+        sizes = np.arange(v, m + 1)
+        depths = Counter(len(context) for context in staging)
+        logs = [{1: log(self.chance(t)) - np.log(np.maximum(sizes - t, 1))} for t in range(beta)]
+        terms = log_trees_of_each(logs, [tuple(context.items()) for context in staging])
+        terms = terms + np.array(
+            [
+                self.log_number(r, m)
+                + log(comb(r, v))
+                - log(comb(m, v))
+                + fsum(number * self.log_ending(r, t, beta) for t, number in depths.items())
+                for r in sizes.tolist()
+            ]
+        )
+        return float(np.logaddexp.reduce(terms))
 
     def log_normaliser(self, cards: NDArray[np.intp], beta: int) -> float:
         """Return 0: the weights are probabilities of the steps of a random experiment that ends."""

@@ -44,23 +44,24 @@ Memo = namedtuple(
 # d parts costs beside the choice of its variable, and `top[t]` the least that one costs. A split is not made if it
 # promises less than -slack. Near the root (below `look` variables) and with `enough` rows what a split promises
 # includes the best split of each of its parts, if it is one of the first `ahead`. At most `sets` sets of parents are
-# summed, or all of them if that is 0; `log_more` is what another parent weighs, `log_fewest[m]` what none of m weighs,
-# and `log_fact` has log factorials. Exclusive ors of `words`, of a target, of parents and of a variable that is left
-# out, are keys of sums that are known already.
+# summed, or all of them if that is 0, and none that promises less than the best by more than `within`; `log_more` is
+# what another parent weighs, `log_fewest[m]` what none of m weighs, and `log_fact` has log factorials. Exclusive ors of
+# `words`, of a target, of parents and of a variable that is left out, are keys of sums that are known already.
 Rules = namedtuple(
     "Rules",
     "bound stop split price top width near slack look enough ahead cards log_of"
-    " sets log_more log_fewest log_fact words",
+    " sets within log_more log_fewest log_fact words",
 )
 # Splits whose parts are not there yet: pairs of context and split, and their number.
 Wanted = namedtuple("Wanted", "pairs number")
 # Sums over trees that are known already, by key; a later one takes the place of an earlier one.
 Known = namedtuple("Known", "key value")
 # Room for a walk; then for the sets of parents: leaves, values and a mask while they are looked for; their members,
-# sizes and keys.
+# sizes, keys and what they promise.
 Stack = namedtuple(
     "Stack",
-    "node found at state total product chosen promise leaves value inside members size key known_key known_value",
+    "node found at state total product chosen promise leaves value inside members size key height"
+    " known_key known_value",
 )
 
 # Contexts in which the variables that are to be parents are looked for; there are hardly ever so many.
@@ -95,6 +96,7 @@ def new_stack(rules, known):
         np.zeros((sets, rules.sets if rules.sets else len(rules.cards)), np.int64),
         np.zeros(sets, np.int64),
         np.zeros(sets, np.uint64),
+        np.zeros(sets),
         known.key,
         known.value,
     )
@@ -296,9 +298,10 @@ def parent_sets(memo, rules, root, before, m, wanted, stack):
 
     They go into ``stack.members``, each one larger than the one before it. The next parent is the one that gains most
     if the leaves of a greedy tree on the parents so far are split on it wherever that pays. It ends when the next one
-    gains nothing, or when what a set promises is by more than the slack below the best before it.
+    gains nothing, or when what a set promises is by more than the slack below the best before it. Sets that promise
+    much less than the best one are left out in the end.
     """
-    stack.size[0], stack.key[0] = 0, rules.words[0, root]
+    stack.size[0], stack.key[0], stack.height[0] = 0, rules.words[0, root], 0.0
     if rules.sets == 0:
         return _all_sets(rules, before, stack)
     inside, leaves, value = stack.inside, stack.leaves, stack.value
@@ -337,6 +340,7 @@ def parent_sets(memo, rules, root, before, m, wanted, stack):
         members[: size - 1] = stack.members[size - 1, : size - 1]
         members[size - 1] = chosen
         stack.size[size], stack.key[size] = size, stack.key[size - 1] ^ rules.words[1, chosen]
+        stack.height[size] = height
         if size == 1:
             # The first one splits the root, whether that pays at once or with those that follow.
             e = memo.first[root] + memo.rank[root, chosen]
@@ -349,7 +353,19 @@ def parent_sets(memo, rules, root, before, m, wanted, stack):
         number = _split_leaves(memo, rules, members, size, leaves, number, wanted)
         if number < 0:
             return -1
-    return size + 1
+    return _likely_sets(rules, size + 1, top, stack)
+
+
+@inner
+def _likely_sets(rules, number, top, stack):
+    """Keep the sets of parents that promise enough, in their order; returns their number."""
+    kept = 0
+    for s in range(number):
+        if stack.height[s] >= top - rules.within:
+            stack.members[kept, :s] = stack.members[s, :s]
+            stack.size[kept], stack.key[kept] = stack.size[s], stack.key[s]
+            kept += 1
+    return kept
 
 
 @inner

@@ -8,7 +8,16 @@ import numpy as np
 from cslearn._kernels import inner, outer
 from cslearn._kernels.grown import choose, log_add, log_of_set, new_stack, parent_sets
 
-__all__ = ["Graph", "flatten", "leave_one_out", "list_contexts", "log_sums_of_graph", "predict"]
+__all__ = [
+    "Graph",
+    "best_of_graph",
+    "flatten",
+    "leave_one_out",
+    "list_contexts",
+    "log_sums_of_graph",
+    "predict",
+    "visits_of_graph",
+]
 
 # Contexts (number in the memory, log-weight of a stage there) with their splits first:last, and splits (variable,
 # log-weight, where their parts begin in `part`). Parts come after what they are parts of. The first contexts are roots,
@@ -17,14 +26,14 @@ Graph = namedtuple("Graph", "context stop first last split weight parts part of_
 
 
 @outer
-def list_contexts(memo, begin, end):
+def list_contexts(memo, nodes):
     """Return pointers, variables and states of some contexts."""
-    pointers = np.zeros(end - begin + 1, np.int64)
-    for node in range(begin, end):
-        pointers[node - begin + 1] = pointers[node - begin] + memo.depth[node]
+    pointers = np.zeros(len(nodes) + 1, np.int64)
+    for r in range(len(nodes)):
+        pointers[r + 1] = pointers[r] + memo.depth[nodes[r]]
     variables, states = np.empty(pointers[-1], np.int64), np.empty(pointers[-1], np.int64)
-    for node in range(begin, end):
-        e, at = pointers[node - begin], node
+    for r in range(len(nodes)):
+        e, at = pointers[r], nodes[r]
         while memo.parent[at] >= 0:
             variables[e] = memo.variable[at]
             states[e] = memo.state[at]
@@ -89,6 +98,29 @@ def log_sums_of_graph(graph, cards, total, of_split):
             for x in range(cards[graph.split[e]]):
                 of_split[e] += total[graph.part[graph.parts[e] + x]]
             total[node] = log_add(total[node], of_split[e])
+
+
+@outer
+def best_of_graph(graph, cards, best, taken):
+    """Fill the largest log-weight below each context, and the split it takes there, -1 for none."""
+    for node in range(len(graph.stop) - 1, -1, -1):
+        best[node], taken[node] = graph.stop[node], -1
+        for e in range(graph.first[node], graph.last[node]):
+            value = graph.weight[e]
+            for x in range(cards[graph.split[e]]):
+                value += best[graph.part[graph.parts[e] + x]]
+            if value > best[node]:
+                best[node], taken[node] = value, e
+
+
+@outer
+def visits_of_graph(graph, cards, total, of_split, visits):
+    """Fill the probability that each context is one of the tree, given those of the roots and zeros."""
+    for node in range(len(graph.stop)):
+        for e in range(graph.first[node], graph.last[node]):
+            chance = visits[node] * exp(of_split[e] - total[node])
+            for x in range(cards[graph.split[e]]):
+                visits[graph.part[graph.parts[e] + x]] += chance
 
 
 @inner

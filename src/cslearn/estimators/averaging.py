@@ -82,7 +82,7 @@ def _averaged(tree: CStree, target: str, before: tuple[str, ...], scores: Scores
     columns = scores.candidates[i]
     level = np.flatnonzero(np.isin(columns, [scores.index[v] for v in before]))
     if isinstance(scores, GrownScores):
-        return _averaged_grown(tree, target, scores, scores.level_weights(i, level))
+        return _averaged_grown(tree, target, scores, scores.predicting_level(i, level))
     weights = scores.level_weights(i, level)
     table = scores.counted(i)
     codes, d, cards = table.codes, table.cards[i], np.array(table.cards)

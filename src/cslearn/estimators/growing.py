@@ -104,10 +104,15 @@ def first_scores(
 
 
 def with_what_the_data_choose(
-    scores: GrownScores, before: NDArray[np.bool_], *, adaptive: bool, counts: bool
+    scores: GrownScores, before: NDArray[np.bool_], *, adaptive: bool, counts: bool, climbs: bool
 ) -> tuple[GrownScores, NDArray[np.int64]]:
-    """Return the scores with the prior and the prior counts that suit a first order, and an order for them."""
-    order = _good_order(scores, before)
+    """Return the scores with the prior and the prior counts that suit a first order, and an order for them.
+
+    The first order is the one that the largest gains ask for; `climbs` says whether moves make it better.
+    """
+    order = greedy_order(scores.contexts, before)
+    if climbs:
+        order = _climbed(scores, order, before)
     if adaptive:
         scores = scores.with_prior(adapted_parents_prior(scores, order))
     if counts:
@@ -115,13 +120,13 @@ def with_what_the_data_choose(
         chosen = adapted_counts(scores, names)
         if chosen != (scores.ess, scores.gamma):
             scores = scores.with_ess(*chosen)
-            order = GrownEngine(scores.contexts, before).climbed(order, 1)
+            if climbs:
+                order = GrownEngine(scores.contexts, before).climbed(order, 1)
     return scores, order
 
 
-def _good_order(scores: GrownScores, before: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Return a local optimum near the order that the largest gains ask for, or what there is time for."""
-    order = greedy_order(scores.contexts, before)
+def _climbed(scores: GrownScores, order: NDArray[np.int64], before: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Return a local optimum near an order, or what there is time for."""
     sweeps = min(MOST_SWEEPS, default_moves(scores, order) // scores.table.p)
     return GrownEngine(scores.contexts, before).climbed(order, sweeps)
 
@@ -134,7 +139,7 @@ def default_moves(scores: GrownScores, order: NDArray[np.int64]) -> int:
     p, names = scores.table.p, scores.table.variables
     position = np.argsort(order)
     sizes = [
-        len(scores.level_weights(i, np.flatnonzero(position[own] < position[i])).visits)
+        scores.level_weights(i, np.flatnonzero(position[own] < position[i])).n_contexts
         for i, own in enumerate(scores.candidates)
     ]
     walk = float(np.mean(sizes)) + len(names) + scores.counts.total * p * STEPS_OF_A_ROW

@@ -198,7 +198,11 @@ def choose_prior(learner: CStreeLearner, state: Pass) -> tuple[Sequence[Chain], 
     """
     if isinstance(state.scores, GrownScores):
         state.scores, state.start = with_what_the_data_choose(
-            state.scores, state.before, adaptive=_is_adaptive(learner), counts=learner.ess == "auto"
+            state.scores,
+            state.before,
+            adaptive=_is_adaptive(learner),
+            counts=learner.ess == "auto",
+            climbs=learner.search != "greedy",
         )
         if _exactly(learner, state.scores):
             check_exact(state.scores, learner.max_memory)

@@ -17,7 +17,7 @@ summed.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import lgamma, log
 from threading import Lock
 from typing import Any, NamedTuple, TypeVar
@@ -66,6 +66,9 @@ class Growth:
         Context bound: no context has more variables.
     slack : float
         A split is made if its log posterior odds against stopping are above minus this.
+    averaged_slack : float
+        The same where trees predict: splits that hardly pay take long to find, say little about orders, and still make
+        averages over prunings better.
     width : tuple of int
         How many splits of a context are summed at most, by the number of its variables; the last goes for all others.
     near : float
@@ -80,17 +83,21 @@ class Growth:
         Splits that a context keeps, where it does not look ahead.
     sets : int
         How many sets of parents are summed at most; 0 for all sets of the variables before.
+    within : float
+        Sets of parents that promise so much less than the best, as a log, are not summed.
     """
 
     bound: int = 10
-    slack: float = 3.0
+    slack: float = 1.0
+    averaged_slack: float = 3.0
     width: tuple[int, ...] = (4, 1)
     near: float = 8.0
     look: int = 1
     enough: float = 20.0
     ahead: int = 150
     most: int = 64
-    sets: int = 12
+    sets: int = 30
+    within: float = 10.0
 
 
 class ContextStore:
@@ -238,7 +245,8 @@ class ContextStore:
             kinds = self._kinds_of(begin, end)
             self._make_room(0, 0, (end - begin) * p)
             growth = self.growth
-            limits = growth.bound, growth.look, growth.enough, -growth.slack, growth.most
+            least = -max(growth.slack, growth.averaged_slack)
+            limits = growth.bound, growth.look, growth.enough, least, growth.most
             tables = self._tables
             self._n[2] = rank(
                 self._memo, begin, own, counts, starts, cards, self.allowed, kinds, tables, limits, self._n[2]
@@ -248,7 +256,7 @@ class ContextStore:
     def _contexts(self, begin: int, end: int) -> Contexts:
         from cslearn._kernels.grown_contexts import list_contexts
 
-        return Contexts(self._memo.target[begin:end], *list_contexts(self._memo, begin, end))
+        return Contexts(self._memo.target[begin:end], *list_contexts(self._memo, np.arange(begin, end)))
 
     def _kinds_of(self, begin: int, end: int) -> NDArray[np.int64]:
         """Return which prior count each context has, and its parts after a split on each variable."""
@@ -312,22 +320,27 @@ class GrownContexts:
     ----------
     store : ContextStore
     prior : ParentsPrior
-    width : tuple of int, optional
-        How many splits of a context are summed at most, in place of what the growth of the contexts says.
+    growth : Growth, optional
+        How many splits are summed and made, in place of what the growth of the contexts says.
     """
 
-    def __init__(self, store: ContextStore, prior: ParentsPrior, width: tuple[int, ...] | None = None) -> None:
+    def __init__(self, store: ContextStore, prior: ParentsPrior, growth: Growth | None = None) -> None:
         self.store, self.prior = store, prior
-        self.width = store.growth.width if width is None else width
+        self.growth = store.growth if growth is None else growth
         self.rules = self._made_rules()
 
     def with_prior(self, prior: ParentsPrior) -> GrownContexts:
         """Return the same with another prior; contexts do not depend on it and are shared."""
-        return GrownContexts(self.store, prior, self.width)
+        return GrownContexts(self.store, prior, self.growth)
+
+    def deeper(self) -> GrownContexts:
+        """Return the same with the deeper trees that predict."""
+        slack = max(self.growth.slack, self.growth.averaged_slack)
+        return GrownContexts(self.store, self.prior, replace(self.growth, slack=slack))
 
     def narrow(self) -> GrownContexts:
         """Return the same with one split of each context alone, so that all stagings are prunings of one tree."""
-        return GrownContexts(self.store, self.prior, (1,))
+        return GrownContexts(self.store, self.prior, replace(self.growth, width=(1,)))
 
     def log_sums(self, targets: NDArray[np.integer], before: NDArray[np.bool_]) -> Floats:
         """Return ``log F(i, L)`` for targets `i` and the sets of variables before them, shape (r, p)."""
@@ -341,14 +354,14 @@ class GrownContexts:
     def _made_rules(self) -> Any:
         from cslearn._kernels.grown import Rules
 
-        growth, cards, prior = self.store.growth, self.store.counts.cards, self.prior
+        growth, cards, prior = self.growth, self.store.counts.cards, self.prior
         p, depths = len(cards), range(growth.bound + 1)
         chance = np.array([prior.chance(t) for t in depths])
         stop, split = np.log1p(-chance), np.log(chance)
         stop[-1] = 0.0  # at the bound there is no choice
         states = np.arange(int(cards.max(initial=1)) + 1)
         price = np.array([split[t] - stop[t] + states * stop[min(t + 1, growth.bound)] for t in depths])
-        width = np.array([self.width[min(t, len(self.width) - 1)] for t in depths], dtype=np.int64)
+        width = np.array([growth.width[min(t, len(growth.width) - 1)] for t in depths], dtype=np.int64)
         return Rules(
             bound=growth.bound,
             stop=stop,
@@ -364,6 +377,7 @@ class GrownContexts:
             cards=cards,
             log_of=np.log(np.maximum(np.arange(p + 2), 1)),
             sets=growth.sets,
+            within=growth.within,
             log_more=log(prior.more),
             log_fewest=np.array([prior.log_number(0, m) for m in range(p + 1)]),
             log_fact=gammaln(np.arange(p + 2) + 1.0),

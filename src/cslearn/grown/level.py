@@ -38,7 +38,17 @@ class GrownLevel:
         at = self._graph.context
         self._own = memo.own[at][:, : contexts.store.counts.cards[target]]
         self._a = contexts.store.ess * memo.outcomes[at] ** -contexts.store.gamma
-        self._pairs = _pairs_of(memo, at, {int(c): k for k, c in enumerate(self.columns)})
+        self._places = _places_of(memo, at, self.columns)
+
+    @cached_property
+    def _pairs(self) -> list[Pairs]:
+        """The contexts, as pairs of the position of a variable and a state by ascending positions."""
+        return [self._pairs_of(node) for node in range(len(self._graph.context))]
+
+    def _pairs_of(self, node: int) -> Pairs:
+        pointers, positions, states = self._places
+        own = slice(pointers[node], pointers[node + 1])
+        return tuple(sorted(zip(positions[own].tolist(), states[own].tolist(), strict=True)))
 
     @property
     def cards(self) -> NDArray[np.intp]:
@@ -53,14 +63,17 @@ class GrownLevel:
     def without(self, k: int) -> GrownLevel:
         """Return the same trees but those that split on the variable at position `k`."""
         other = object.__new__(GrownLevel)
-        other.__dict__.update(
-            {name: value for name, value in self.__dict__.items() if name not in ("_sums", "_shares", "visits")}
-        )
+        other.__dict__.update(self.__dict__)
+        for name in ("_pairs", "_sums", "_shares", "visits"):
+            other.__dict__.pop(name, None)
         weight = np.where(self._graph.split == self.columns[k], -np.inf, self._graph.weight)
         other._graph = self._graph._replace(weight=weight)
         other.columns = np.delete(self.columns, k)
         # Positions after `k` move up. No tree comes to the contexts that had it.
-        other._pairs = [tuple((c - (c > k), x) for c, x in pairs if c != k) for pairs in self._pairs]
+        pointers, positions, states = self._places
+        kept = positions != k
+        pointers = np.append(0, np.cumsum(kept))[pointers]
+        other._places = pointers, positions[kept] - (positions[kept] > k), states[kept]
         return other
 
     def _flattened(self) -> tuple[Any, int, Any]:
@@ -114,7 +127,10 @@ class GrownLevel:
         other.__dict__.update({name: self.__dict__[name] for name in ("contexts", "target", "columns", "before")})
         other._roots = 1
         other._own, other._a = self._own[nodes], self._a[nodes]
-        other._pairs = [pairs for pairs, kept in zip(self._pairs, nodes.tolist(), strict=True) if kept]
+        pointers, positions, states = self._places
+        sizes = np.diff(pointers)
+        kept = np.repeat(nodes, sizes)
+        other._places = np.append(0, np.cumsum(sizes[nodes])), positions[kept], states[kept]
         other._graph = graph._replace(
             context=graph.context[nodes],
             stop=graph.stop[nodes],
@@ -148,13 +164,10 @@ class GrownLevel:
 
     def maximum(self) -> tuple[float, list[Pairs]]:
         """Return the log-weight of the best pruning, and its stages as pairs of position and state."""
-        graph = self._graph
-        best, taken = graph.stop.copy(), np.full(len(graph.stop), -1)
-        for node in range(len(best) - 1, -1, -1):
-            for e in self._splits(node):
-                value = graph.weight[e] + sum(best[part] for part in self._parts(e))
-                if value > best[node]:
-                    best[node], taken[node] = value, e
+        from cslearn._kernels.grown_contexts import best_of_graph
+
+        best, taken = np.empty(len(self._graph.stop)), np.empty(len(self._graph.stop), dtype=np.int64)
+        best_of_graph(self._graph, self.contexts.store.counts.cards, best, taken)
         root = int(np.argmax(best[: self._roots]))
         return float(best[root]), self._stages(root, lambda node: int(taken[node]))
 
@@ -178,7 +191,7 @@ class GrownLevel:
             node = waiting.pop()
             e = pick(node)
             if e < 0:
-                found.append(self._pairs[node])
+                found.append(self._pairs_of(node))
             else:
                 waiting.extend(self._parts(e))
         return found
@@ -186,13 +199,17 @@ class GrownLevel:
     @cached_property
     def visits(self) -> Floats:
         """The probability that each context of the graph is a context of the tree."""
-        total, of_split = self._sums
-        found = np.zeros(len(total))
+        from cslearn._kernels.grown_contexts import visits_of_graph
+
+        found = np.zeros(len(self._graph.stop))
         found[: self._roots] = self._shares
-        for node in range(len(total)):
-            for e in self._splits(node):
-                found[self._parts(e)] += found[node] * exp(of_split[e] - total[node])
+        visits_of_graph(self._graph, self.contexts.store.counts.cards, *self._sums, found)
         return found
+
+    @property
+    def n_contexts(self) -> int:
+        """Number of the contexts of all trees."""
+        return len(self._graph.context)
 
     def stage_probabilities(self) -> dict[Pairs, float]:
         """Return the probability of each context to be a stage."""
@@ -208,15 +225,21 @@ class GrownLevel:
 
         The contexts are rows of codes, one for each variable before, with -1 for those that are not in the context.
         """
-        place = {pairs: at for at, pairs in enumerate(dict.fromkeys(self._pairs))}
-        at = np.array([place[pairs] for pairs in self._pairs])
         total, _ = self._sums
-        chances = np.zeros(len(place))
-        np.add.at(chances, at, self.visits * np.exp(self._graph.stop - total))
-        means = np.empty((len(place), self._own.shape[1]))
-        means[at] = self._means
-        codes, kept = codes_of_contexts(list(place), self.size), chances >= smallest
-        return codes[kept], chances[kept], means[kept]
+        _, first, at = np.unique(self._graph.context, return_index=True, return_inverse=True)
+        chances = np.bincount(at, weights=self.visits * np.exp(self._graph.stop - total)).astype(np.float64)
+        kept = chances >= smallest
+        return self._codes_of(first[kept]), chances[kept], self._means[first[kept]]
+
+    def _codes_of(self, nodes: NDArray[np.integer]) -> NDArray[np.int16]:
+        """Return contexts as rows of codes, one for each variable before, with -1 for those that are not in them."""
+        pointers, positions, states = self._places
+        sizes = np.diff(pointers)[nodes]
+        rows = np.repeat(np.arange(len(nodes)), sizes)
+        there = np.arange(len(rows)) + np.repeat(pointers[nodes] - np.append(0, np.cumsum(sizes))[:-1], sizes)
+        found = np.full((len(nodes), self.size), -1, dtype=np.int16)
+        found[rows, positions[there]] = states[there]
+        return found
 
     def n_stages(self) -> Floats:
         """Return the distribution of the number of stages: the entry `k` is the probability of `k`."""
@@ -258,7 +281,7 @@ class GrownLevel:
         """
         assert (self._graph.last - self._graph.first <= 1).all()
         leaves = np.flatnonzero(self._graph.first == self._graph.last).tolist()
-        stages = [self._pairs[node] for node in leaves]
+        stages = [self._pairs_of(node) for node in leaves]
         codes = np.zeros((len(stages), len(self.before)), dtype=np.int64)
         for row, pairs in enumerate(stages):
             for k, state in pairs:
@@ -284,13 +307,11 @@ def codes_of_contexts(contexts: Sequence[Iterable[tuple[int, int]]], size: int) 
     return found
 
 
-def _pairs_of(memo: Any, nodes: NDArray[np.int64], place: dict[int, int]) -> list[Pairs]:
-    """Return contexts as pairs of the place of a variable and a state, by ascending places."""
-    found = []
-    for node in nodes.tolist():
-        pairs = []
-        while memo.parent[node] >= 0:
-            pairs.append((place[int(memo.variable[node])], int(memo.state[node])))
-            node = memo.parent[node]
-        found.append(tuple(sorted(pairs)))
-    return found
+def _places_of(memo: Any, nodes: NDArray[np.int64], columns: NDArray[np.integer]) -> tuple[NDArray[np.int64], ...]:
+    """Return pointers to the variables of contexts, as positions among some columns, and to their states."""
+    from cslearn._kernels.grown_contexts import list_contexts
+
+    pointers, variables, states = list_contexts(memo, nodes)
+    position = np.zeros(len(memo.rank[0]), dtype=np.int64)
+    position[columns] = np.arange(len(columns))
+    return pointers, position[variables], states

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -85,7 +86,7 @@ class GrownScores(Scores):
         )
         self.gamma, self.max_memory = gamma, max_memory
         base = Growth(ahead=max(FEWEST_AHEAD, AHEAD // self.table.p)) if growth is None else growth
-        self.growth = Growth(**{**base.__dict__, "bound": beta})
+        self.growth = replace(base, bound=beta)
 
     def _read(self, data: Any) -> TableLike:
         return data if is_counted(data) else as_table(data)
@@ -139,3 +140,7 @@ class GrownScores(Scores):
     def level_weights(self, target: int, level: NDArray[np.intp]) -> GrownLevel:  # type: ignore[override]
         """Return the stagings of a level, given by positions in the candidate set, with their weights."""
         return GrownLevel(self.contexts, target, self.candidates[target][level])
+
+    def predicting_level(self, target: int, level: NDArray[np.intp]) -> GrownLevel:
+        """Return the same with the deeper trees that predict."""
+        return GrownLevel(self.contexts.deeper(), target, self.candidates[target][level])

@@ -330,7 +330,8 @@ class GrownLevels(Levels):
     def predictive(self, i: int, levels: Sequence[Level], codes: NDArray[np.integer]) -> Floats:
         """Return ``P(x_i | x_L, data)`` for each row, averaged over all prunings of the grown tree of each level."""
         rows = np.arange(len(codes))
-        return np.array([self.weights(i, level).predictive(codes)[rows, codes[:, i]] for level in levels])
+        found = [self.scores.predicting_level(i, np.array(level, dtype=np.intp)).predictive(codes) for level in levels]
+        return np.array([chances[rows, codes[:, i]] for chances in found])
 
 
 def levels_of(scores: Scores, problem: Any = None) -> Levels:

@@ -26,7 +26,7 @@ variables at once, and no proof that no other staging has more trees and with th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import combinations, product
@@ -50,6 +50,7 @@ __all__ = [
     "inclusion_exclusion",
     "log_sum_of_kinds",
     "log_trees",
+    "log_trees_of_each",
     "two_variable_contexts",
 ]
 
@@ -435,32 +436,44 @@ def full_split_weight(splits: Splits, t: int, cards: tuple[int, ...]) -> float:
     return log_sum_exp(terms)
 
 
-def log_trees(splits: Splits, contexts: Sequence[Pairs], t: int = 0) -> float:
+def log_trees(splits: Splits, contexts: Sequence[Pairs]) -> float:
     """Return the log of the sum, over the trees that draw a staging, of the product of the weights of their splits.
 
     It is that of the staging, without the weights of its stages, if weights belong to stagings. The contexts may hold
-    anything hashable in place of positions and states, in any order, and `t` variables more than they say.
+    anything hashable in place of positions and states, in any order.
+    """
+    by_staging = any(weight < 0 for row in splits for weight in row)
+    if by_staging:
+        # Any tree will do: a split on a variable of all contexts leads to all others.
+        splits = tuple(row[:1] for row in splits)
+    logs = [{r: log(weight) for r, weight in enumerate(row, 1) if weight > 0} for row in splits]
+    return float(log_trees_of_each(logs, contexts, first=by_staging))
+
+
+def log_trees_of_each(
+    logs: Sequence[Mapping[int, Any]], contexts: Sequence[Pairs], t: int = 0, *, first: bool = False
+) -> Any:
+    """Return the same for the log-weights of splits on `r` variables beside `t`, ``logs[t][r]``.
+
+    These are numbers, or arrays with an entry for each prior that is asked about. The contexts hold `t` variables more
+    than they say. With `first` only one tree is taken.
     """
     if len(contexts) == 1 and not contexts[0]:
         return 0.0
     common = sorted(set.intersection(*({k for k, _ in context} for context in contexts)), key=str)
-    by_staging = any(weight < 0 for row in splits for weight in row)
-    if not common:
-        return -inf
     terms = []
-    for r in range(1, 1 + (1 if by_staging else len(common))):
+    for r, weight in logs[t].items() if common else ():
         for chosen in combinations(common, r):
             parts: dict[tuple[Any, ...], list[Pairs]] = {}
             for context in contexts:
                 states = dict(context)
                 rest = tuple(pair for pair in context if pair[0] not in chosen)
                 parts.setdefault(tuple(states[k] for k in chosen), []).append(rest)
-            weight = splits[t][r - 1]
-            if weight > 0:
-                terms.append(log(weight) + sum(log_trees(splits, part, t + r) for part in parts.values()))
-            if by_staging:
+            below = (log_trees_of_each(logs, part, t + r, first=first) for part in parts.values())
+            terms.append(weight + sum(below))
+            if first:
                 return terms[0]
-    return log_sum_exp(terms)
+    return np.logaddexp.reduce(terms) if terms else -inf
 
 
 def log_sum_of_kinds(cards: Sequence[int], log_stage: Callable[[int, int], float], splits: Splits) -> float:

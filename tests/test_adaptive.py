@@ -10,7 +10,7 @@ from math import isclose, log
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import naive
@@ -47,7 +47,6 @@ def objective(scores, order, prior):
     return scores.with_prior(prior).order_score([scores.table.variables[i] for i in order]) + log_beta_densities(prior)
 
 
-@settings(max_examples=30)
 @given(table=tables(min_p=2, max_p=4), root=PROBABILITIES, split=PROBABILITIES, same=PROBABILITIES)
 def test_order_scores_for_any_probabilities_equal_the_sum_over_all_stagings(table, root, split, same):
     """A change of the prior in a problem gives what the prior's definition does."""
@@ -117,7 +116,6 @@ def test_what_cannot_be_learned_stays_as_it_was():
 
 
 # ---------------------------------------------------------------- the equivalent sample size
-@settings(max_examples=25)
 @given(table=tables(min_p=2, max_p=4), beta=st.integers(0, 3))
 def test_the_equivalent_sample_size_is_the_best_of_all_for_the_best_stagings(table, beta):
     scores = Scores(table, prior="tree", beta=beta)
@@ -145,7 +143,7 @@ def test_scores_with_another_equivalent_sample_size_are_those_made_with_it(beta)
         first.with_ess(0)
 
 
-@pytest.mark.parametrize("p", [8, 20])
+@pytest.mark.parametrize("p", [8, pytest.param(20, marks=pytest.mark.slow)])
 def test_the_equivalent_sample_size_follows_the_truth(p):
     """Uneven probabilities, then even ones; exactly and by chains."""
     found = []

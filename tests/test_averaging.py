@@ -5,7 +5,7 @@ from math import exp
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import naive
@@ -44,7 +44,6 @@ def averaged_by_listing(rows, weights, cards, target, level, contexts, ess, prio
     return result
 
 
-@settings(max_examples=40)
 @given(table=tables(min_p=2, max_p=4), prior=st.sampled_from(["uniform", "sparse", "tree"]), seed=st.integers(0, 99))
 def test_averaged_parameters_equal_a_list_of_all_stagings(table, prior, seed):
     rows, weights = rows_of(table)
@@ -123,6 +122,7 @@ def test_what_the_data_are_sure_of_is_not_shrunken_and_what_they_doubt_is():
         assert (spread < 0.5 * before) if shrunken else (spread > 0.999 * before)
 
 
+@pytest.mark.slow
 def test_averaged_parameters_are_nearer_to_the_truth():
     divergences = {"averaged": [], "mean": []}
     for seed in range(10):

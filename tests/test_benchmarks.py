@@ -173,6 +173,7 @@ def test_a_page_is_written_whole_with_where_it_was_measured(results, monkeypatch
     assert capsys.readouterr().out.strip() == page.strip()
 
 
+@pytest.mark.slow
 def test_the_best_and_the_central_order_are_compared(results, capsys):
     estimates.main(["--quick"])
     *_, line = (text for text in capsys.readouterr().out.splitlines() if text.startswith("| "))

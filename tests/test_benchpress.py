@@ -1,10 +1,12 @@
 """What is exchanged with Benchpress: its documented formats, and the module folders run as it runs them."""
 
 import json
+import runpy
 import subprocess
 import sys
 from itertools import permutations
 from pathlib import Path
+from types import SimpleNamespace
 
 import fastjsonschema
 import networkx as nx
@@ -130,7 +132,10 @@ def run_module(name, folder, data, **settings):
             "wildcards": {key: str(value) for key, value in settings.items()},  # text, as Snakemake gives them
         },
     }
-    subprocess.run([sys.executable, "-c", RUN, json.dumps(given)], check=True)
+    if settings["timeout"] is None:
+        runpy.run_path(given["script"], init_globals={"snakemake": SimpleNamespace(**given["snakemake"])})
+    else:  # it ends its process
+        subprocess.run([sys.executable, "-c", RUN, json.dumps(given)], check=True)
     assert float((folder / "time.txt").read_text()) > 0
     assert (folder / "ntests.txt").read_text() == "None"
 
@@ -160,7 +165,7 @@ def test_the_point_estimate(truth, data, tmp_path):
 
 
 def test_a_run_that_takes_too_long_leaves_an_empty_file(data, tmp_path):
-    run_module("cslearn_map", tmp_path, data, beta=2, ess=5.0, n_iter=10**9, replicate=1, timeout=3)
+    run_module("cslearn_map", tmp_path, data, beta=2, ess=5.0, n_iter=10**9, replicate=1, timeout=1.5)
     assert (tmp_path / "adjmat.csv").read_text() == ""
 
 

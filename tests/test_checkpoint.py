@@ -32,8 +32,7 @@ def assert_same(one, other):
 
 
 # ---------------------------------------------------------------- bit for bit
-@pytest.mark.parametrize("first", [1, 700, 1013])
-@pytest.mark.parametrize(("jobs", "temperatures"), [(1, 1), (3, 1), (2, 3)])
+@pytest.mark.parametrize(("first", "jobs", "temperatures"), [(1, 3, 1), (700, 1, 1), (1013, 2, 3)])
 def test_moves_before_and_after_a_checkpoint_are_those_of_one_run(problem, tmp_path, first, jobs, temperatures):
     file = Checkpoint(tmp_path / "run.ckpt")
     options = {"n_chains": 3, "random_state": 5, "n_temperatures": temperatures}
@@ -311,8 +310,11 @@ def run_search(folder, hook="", kill_after=None):
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
 @pytest.mark.parametrize(
     ("hook", "kill_after"),
-    [(KILL_IN_THE_MIDDLE, None), (KILL_WHILE_WRITING, None), ("", 0.6)],
-    ids=["before the file gets its name", "while bytes are written", "at some moment"],
+    [
+        pytest.param(KILL_IN_THE_MIDDLE, None, id="before the file gets its name"),
+        pytest.param(KILL_WHILE_WRITING, None, id="while bytes are written", marks=pytest.mark.slow),
+        pytest.param("", 0.6, id="at some moment", marks=pytest.mark.slow),
+    ],
 )
 def test_a_killed_process_loses_no_more_than_the_last_interval(tmp_path, problem, hook, kill_after):
     assert run_search(tmp_path, hook, kill_after) in (-signal.SIGKILL, 0)

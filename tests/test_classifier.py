@@ -241,6 +241,8 @@ if sklearn.__version__.startswith("1.6."):  # whose checks have mistakes of thei
 )
 @pytest.mark.filterwarnings("ignore::cslearn.errors.DataWarning")
 def test_scikit_learns_own_checks(estimator, check):
+    if (name := check.func.__name__) in EXPECTED_FAILURES:
+        pytest.xfail(EXPECTED_FAILURES[name])  # before it is run: it takes long, and its end is known
     check(estimator)
 
 
@@ -279,6 +281,7 @@ def check_mushrooms(n_splits):
     assert np.mean(gappy) >= 0.97
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::cslearn.errors.DataWarning")
 def test_mushrooms_are_told_apart_also_with_gaps():
     check_mushrooms(2)

@@ -543,6 +543,7 @@ def on_a_terminal(arguments, **environment):
     return shown.decode()
 
 
+@pytest.mark.slow
 def test_a_fit_that_compiles_says_so_and_the_next_one_does_not(data, tmp_path):
     """With a cache of compiled code of its own, empty at first, and then filled by a small fit."""
     cache = str(tmp_path / "cache")

@@ -8,7 +8,7 @@ from math import exp, inf, isclose, isnan
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import naive_metrics as naive
@@ -109,7 +109,6 @@ def test_scores_of_edges():
     cards=st.lists(st.integers(1, 3), min_size=1, max_size=5),
     seeds=st.tuples(st.integers(0, 999), st.integers(0, 999)),
 )
-@settings(deadline=None)
 def test_the_distance_of_ldags_is_a_mean_over_outcomes(cards, seeds):
     a, b = (random_cstree(cards, random_state=seed) for seed in seeds)
     expected = naive.ldag_distance(a.to_ldag(), b.to_ldag())

@@ -10,7 +10,7 @@ from math import fsum, log
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cslearn import Chains, CStree, CStreeClassifier, CStreeLearner, random_cstree
@@ -72,7 +72,6 @@ def test_counts_of_completed_rows_are_the_expected_counts() -> None:
     assert max(np.abs(plain[v] - expected[v]).max() for v in tree.variables) > 5
 
 
-@settings(max_examples=25, deadline=None)
 @given(st.integers(0, 10_000), st.booleans())
 def test_completed_rows_keep_what_is_known_and_weigh_what_the_rows_weigh(seed: int, weighted: bool) -> None:
     tree = random_cstree([2, 3, 2], random_state=seed)

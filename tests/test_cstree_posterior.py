@@ -9,7 +9,7 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import beta as beta_distribution
 from scipy.stats import chisquare
@@ -53,7 +53,6 @@ def all_orders(table, **options):
 
 
 # ------------------------------------------------------------------ prediction
-@settings(max_examples=60, deadline=None)
 @given(table=tables(min_p=2, max_p=4), beta=st.integers(0, 3), prior=st.sampled_from(PRIORS), data=st.data())
 def test_the_averaged_prediction_is_the_ratio_of_the_scores_with_and_without_the_row(table, beta, prior, data):
     row = [data.draw(st.integers(0, d - 1)) for d in table.cards]
@@ -292,7 +291,6 @@ def test_dependent_variables_are_not_independent_and_independent_ones_are():
         posterior.relation_probability("a _||_ d")
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     table=tables(min_p=2, max_p=5, max_card=4),
     beta=st.integers(0, 2),

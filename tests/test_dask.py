@@ -71,7 +71,7 @@ def test_rows_are_counted_on_the_workers(client, parts):
     assert 0 < packed.traffic.sent < packed.traffic.received < 2 * 50 * 4 * (1 + 10) * 8
 
 
-@pytest.mark.parametrize("number", [1, 3, 8])
+@pytest.mark.parametrize("number", [3, *(pytest.param(number, marks=pytest.mark.slow) for number in (1, 8))])
 def test_a_fit_is_that_of_one_process_for_any_number_of_parts(client, parts, in_one_process, number, tmp_path):
     packed = cslearn.dask.pack(f"{parts}/*.parquet", client, parts=number)
     learner = learned(packed)
@@ -98,7 +98,7 @@ def running(client):
     return [nanny.pid for nanny in nannies if nanny.worker_address in known and nanny.pid is not None]
 
 
-@pytest.mark.parametrize("kills", [2, pytest.param(10, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kills", [1, pytest.param(10, marks=pytest.mark.slow)])
 def test_killed_workers_change_nothing(client, parts, in_one_process, kills):
     packed = cslearn.dask.pack(f"{parts}/*.parquet", client, parts=3)
     rng, stop, killed = np.random.default_rng(kills), threading.Event(), []

@@ -15,7 +15,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.preprocessing import KBinsDiscretizer
 
@@ -58,7 +58,6 @@ def test_labels(cuts: tuple[float, ...], labels: list[str]) -> None:
 
 
 @given(st.lists(st.floats(-1e12, 1e12), min_size=1, max_size=8, unique=True))
-@settings(deadline=None)
 def test_labels_differ(cuts: list[float]) -> None:
     discretizer = Discretizer({"x": tuple(sorted(set(cuts)))})
     categories = discretizer.transform({"x": [0.0]})["x"].cat.categories
@@ -171,7 +170,6 @@ def test_bad_bins(bins: Any) -> None:
 
 
 @given(cuts=st.sets(st.floats(-1e20, 1e20), min_size=1, max_size=8), seed=st.integers(0, 5))
-@settings(deadline=None)
 def test_bins_are_found_in_their_order_again_in_a_file(
     cuts: set[float], seed: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
@@ -228,7 +226,6 @@ def test_a_tie_at_the_bottom_cannot_be_cut_by_quantiles() -> None:
 
 
 @given(st.lists(st.sampled_from([0.25, 1.5, 2.5, 3.5, 4.5]), min_size=2, max_size=40), st.integers(2, 6))
-@settings(deadline=None)
 def test_no_bin_of_quantiles_is_empty(values: list[float], bins: int) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -177,7 +177,6 @@ def test_to_frame() -> None:
 
 
 @given(tables())
-@settings(deadline=None)
 def test_round_trip_through_a_frame(table: Table) -> None:
     import warnings
 
@@ -195,7 +194,6 @@ def _counts(table: Table) -> Counter[tuple[int, ...]]:
 
 
 @given(st.one_of(tables(), tables(weighted=True)))
-@settings(deadline=None)
 def test_collapse_keeps_the_weighted_counts(table: Table) -> None:
     merged = table.collapse(min_gain=1.0)
     assert merged.n == len(_counts(table))

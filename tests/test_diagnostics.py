@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from arviz_stats.base import array_stats
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import naive_diagnostics
@@ -26,7 +26,6 @@ def autoregressive(phi, shape, seed=0, heavy=False):
 
 
 # ---------------------------------------------------------------- twins
-@settings(max_examples=60, deadline=None)
 @given(
     chains=st.integers(1, 4),
     n=st.integers(4, 40),

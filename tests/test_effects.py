@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from benchmarks.prior_draws import draw_from_prior
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import betaln
 from scipy.stats import beta, binomtest
@@ -365,7 +365,6 @@ def test_questions_that_have_no_answer():
         effect(tree, tree.variables[0], of=tree.variables[1], state=1, given=list(tree.variables[2:]))
 
 
-@settings(max_examples=20)
 @given(st.integers(0, 2**32 - 1))
 def test_probabilities_of_no_effect_are_probabilities(seed):
     tree = random_cstree([2, 2, 3, 2], random_state=seed)

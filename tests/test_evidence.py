@@ -5,7 +5,7 @@ from math import log
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cslearn import CStree, CStreeLearner, random_cstree
@@ -36,7 +36,6 @@ def slow_factor(relation, scores):
     return scores.log_z(v, relation.context) - max(splits)
 
 
-@settings(max_examples=40, deadline=None)
 @given(problem=models_and_data())
 def test_the_evidence_is_that_of_scores_of_single_contexts(problem):
     tree, data = problem
@@ -55,7 +54,6 @@ def refuted(table):
     return [row for row in table if row.log_bayes_factor < 0]
 
 
-@settings(max_examples=60, deadline=None)
 @given(problem=models_and_data())
 def test_no_relation_that_the_data_speak_against_is_phrased_as_independence(problem):
     tree, data = problem
@@ -86,7 +84,6 @@ def test_no_relation_that_the_data_speak_against_is_phrased_as_independence(prob
             assert (r" \perp\!\!\!\perp " in line) == (row.verdict == "supported")
 
 
-@settings(max_examples=20, deadline=None)
 @given(problem=models_and_data())
 def test_what_show_prints_says_only_what_is_supported(problem):
     import contextlib
@@ -154,7 +151,6 @@ def test_findings_that_differ_in_irrelevant_states_are_one():
     assert len(RelationTable([against, *rows[1:]]).merged(states)) == 3
 
 
-@settings(max_examples=40, deadline=None)
 @given(problem=models_and_data())
 def test_joined_findings_stand_for_the_same_outcomes(problem):
     tree, data = problem

@@ -6,7 +6,7 @@ from math import exp, factorial, isclose, log
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
@@ -20,7 +20,6 @@ from problems import random_table, rows_of, tables
 PRIORS = ("uniform", "sparse", "tree")
 
 
-@settings(max_examples=60, deadline=None)
 @given(table=tables(min_p=1, max_p=5), beta=st.integers(0, 3), prior=st.sampled_from(PRIORS), data=st.data())
 def test_scores_by_subsets_equal_those_from_scratch(table, beta, prior, data):
     names = table.variables

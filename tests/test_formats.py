@@ -10,7 +10,7 @@ from pathlib import Path
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cslearn import LDAG, CStree, kl_divergence, random_cstree
@@ -126,7 +126,6 @@ def test_xmlbif_keeps_names_types_order_and_probabilities(tree):
 
 
 @given(tree=trees())
-@settings(max_examples=20)
 def test_files_of_both_kinds(tree, tmp_path_factory):
     folder = tmp_path_factory.mktemp("models")
     for name, write, read in (("m.bif", write_bif, read_bif), ("m.xml", write_xmlbif, read_xmlbif)):
@@ -307,7 +306,6 @@ def texts(tree):
 
 
 @given(tree=trees(TYPED))
-@settings(max_examples=30, deadline=None)
 def test_pgmpy_both_ways(tree):
     pytest.importorskip("pgmpy")
     with warnings.catch_warnings():
@@ -604,7 +602,6 @@ SMALL = supplement_model().fit_parameters(random_cstree(4, random_state=1).sampl
     byte=st.integers(0, 255),
     name=st.sampled_from(["bif", "xmlbif", "graphml", "dosearch"]),
 )
-@settings(max_examples=200)
 def test_files_with_a_changed_byte(place, byte, name, tmp_path_factory):
     path = tmp_path_factory.getbasetemp() / f"changed-{name}"
     write_model(SMALL, path, name)
@@ -741,7 +738,6 @@ def test_files_that_are_missing_packed_or_too_large(tmp_path, monkeypatch):
 
 # ---------------------------------------------------------------- what is lost
 @given(tree=trees(TYPED, max_p=3))
-@settings(max_examples=40)
 def test_a_format_that_says_nothing_is_lost_loses_nothing(tree, tmp_path_factory):
     folder = tmp_path_factory.mktemp("models")
     for name, found in FORMATS.items():

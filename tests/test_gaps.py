@@ -7,7 +7,7 @@ from math import isclose, log, prod
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import naive_inference as naive
@@ -42,7 +42,6 @@ def problems(draw):
 
 # ---------------------------------------------------------------- expectation
 @given(problems())
-@settings(max_examples=60)
 def test_one_round_is_the_expected_counts_over_all_completions(problem):
     """Expected counts by listing every outcome of the model for every row."""
     tree, data, listed = problem
@@ -256,7 +255,6 @@ def test_learning_with_em_where_no_row_is_complete():
 
 # ---------------------------------------------------------------- imputation
 @given(problems())
-@settings(max_examples=60)
 def test_modes_are_the_most_probable_completions(problem):
     tree, data, listed = problem
     with pytest.MonkeyPatch.context() as patch:

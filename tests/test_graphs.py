@@ -8,7 +8,7 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cslearn import LDAG, CStree, random_cstree
@@ -70,7 +70,6 @@ def test_primes_are_the_patterns_that_cannot_be_freed_further(problem):
     assert all(len(scope[v]) > 1 for p in primes for v in p)
 
 
-@settings(max_examples=200)
 @given(problem=covers())
 def test_a_cover_is_exact_and_smallest(problem):
     patterns, scope = problem
@@ -174,7 +173,6 @@ def test_the_labels_of_the_remarks_complete_dag():
 
 
 # ---------------------------------------------------------------- labels: what they mean
-@settings(max_examples=60)
 @given(tree=models())
 def test_labels_are_smallest_and_hold_exactly_the_pairwise_relations_of_the_joint_distribution(tree):
     ldag = tree.to_ldag()
@@ -419,7 +417,6 @@ def test_absorption_needs_every_state():
 
 
 # ---------------------------------------------------------------- entailment
-@settings(max_examples=15)
 @given(tree=models(max_p=4))
 def test_entailed_is_what_holds_for_generic_parameters(tree):
     true = holding(tree)
@@ -552,7 +549,6 @@ def naive_minimal_contexts(tree):
     return contexts
 
 
-@settings(max_examples=25)
 @given(tree=models(max_p=4))
 def test_minimal_contexts_follow_the_definition(tree):
     found = tree.minimal_contexts()
@@ -675,7 +671,6 @@ def test_equivalence_with_other_cardinalities_agrees_with_scores(cards):
 
 
 @given(seed=st.integers(0, 10_000))
-@settings(max_examples=20)
 def test_orders_that_keep_parents_first_make_no_difference(seed):
     tree = random_cstree([2, 3, 2, 2, 2], method="split", p_context=0.3, concentration=None, random_state=seed)
     rng = np.random.default_rng(seed)

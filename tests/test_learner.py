@@ -518,7 +518,7 @@ class Killed(BaseException):
 
 
 @pytest.mark.filterwarnings("ignore::cslearn.errors.ConvergenceWarning")
-@pytest.mark.parametrize("n_iter", [300, "auto"])
+@pytest.mark.parametrize("n_iter", [300, pytest.param("auto", marks=pytest.mark.slow)])
 def test_a_fit_of_two_passes_may_be_ended_in_both_of_them(tmp_path, monkeypatch, n_iter):
     from cslearn.orders import checkpoint as module
 
@@ -694,6 +694,8 @@ EXPECTED_FAILURES = {
 )
 @pytest.mark.filterwarnings("ignore::cslearn.errors.DataWarning")
 def test_scikit_learns_own_checks(estimator, check):
+    if (name := check.func.__name__) in EXPECTED_FAILURES:
+        pytest.xfail(EXPECTED_FAILURES[name])  # before it is run: it takes long, and its end is known
     check(estimator)
 
 

@@ -7,7 +7,7 @@ from math import exp, inf, isclose, prod
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
@@ -72,7 +72,6 @@ def enumerated(cards, beta, scores, prior):
     return [(w + sum(scores[key(c)] for c in s), s) for w, s in weighted_trees(tuple(cards), beta, prior)]
 
 
-@settings(max_examples=60)
 @given(
     level=st.sampled_from(LEVELS),
     prior=st.sampled_from(list(PRIORS)),
@@ -141,7 +140,6 @@ def test_draws_have_the_right_frequencies(cards, beta, once, prior):
     assert chisquare(np.roll(seen, 1), sum(seen) * share).pvalue < 1e-3
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     level=st.sampled_from(LEVELS),
     prior=st.sampled_from(list(PRIORS)),
@@ -174,7 +172,6 @@ def test_probabilities_of_stages_and_of_their_number_equal_enumeration(level, pr
     assert isclose(shares, 1.0, rel_tol=1e-9)
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     level=st.sampled_from(LEVELS),
     prior=st.sampled_from(list(PRIORS)),

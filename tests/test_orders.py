@@ -11,7 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numba import njit
 from scipy.stats import chisquare
@@ -272,7 +272,6 @@ def test_moves_and_exchanges_of_companions_leave_their_joint_distribution_invari
     assert np.abs(after_an_exchange(lambda *_: 0.0) - joint).max() > 1e-5
 
 
-@settings(max_examples=50)
 @given(
     table=tables(min_p=2, max_p=5, max_card=4, max_n=60),
     beta=st.integers(0, 2),
@@ -297,7 +296,6 @@ def test_the_kept_scores_equal_those_from_scratch_after_many_moves(table, beta, 
     assert (best[0] >= trace).all()
 
 
-@settings(max_examples=25)
 @given(
     table=tables(min_p=2, max_p=5, max_card=3, max_n=60),
     prior=st.sampled_from(PRIORS),

@@ -351,7 +351,7 @@ def sized_graphs(draw):
     return graph, sizes, labels
 
 
-@settings(deadline=None, max_examples=80, derandomize=True, phases=[Phase.generate])
+@settings(max_examples=80, derandomize=True, phases=[Phase.generate])
 @given(sized_graphs())
 def test_layouts_are_layered_and_nothing_overlaps(problem):
     graph, sizes, labels = problem
@@ -377,7 +377,6 @@ def test_a_wide_layer_is_broken():
     check_layout(layout, star, {})
 
 
-@settings(deadline=None, max_examples=40)
 @given(st.integers(2, 5), st.data())
 def test_edges_are_as_short_as_can_be(n, data):
     pairs = [(i, j) for j in range(n) for i in range(j)]
@@ -410,7 +409,6 @@ def test_isotonic_regression(pairs):
     np.testing.assert_allclose(layouts._isotonic(targets, weights), expected, atol=1e-6)
 
 
-@settings(deadline=None, max_examples=60)
 @given(st.lists(st.tuples(st.floats(5, 50), st.floats(-60, 60), st.floats(2, 40)), min_size=2, max_size=9))
 def test_the_string_is_the_shortest_line_through_the_gates(rows):
     heights = np.cumsum([row[0] for row in rows])
@@ -436,7 +434,6 @@ def test_names():
     assert not set("lIO") & set("".join(islice(keys(), 500)))  # they look like each other, or like digits
 
 
-@settings(deadline=None)
 @given(st.data())
 def test_patterns_cover_the_same_outcomes(data):
     states = {v: tuple(range(data.draw(st.integers(2, 4)))) for v in "abc"}

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import naive_inference as naive
@@ -40,7 +40,6 @@ def way(request):
 
 
 @given(problem=problems())
-@settings(max_examples=100)
 def test_predictions_with_gaps_equal_sums_over_all_outcomes(way, problem):
     tree, data, target = problem
     answer = tree.predict_proba(data, target)
@@ -54,7 +53,6 @@ def test_predictions_with_gaps_equal_sums_over_all_outcomes(way, problem):
 
 
 @given(problem=problems())
-@settings(max_examples=100)
 def test_probabilities_of_what_is_known_equal_sums_over_all_outcomes(way, problem):
     tree, data, _ = problem
     found = tree.queries.rows.log_prob(incomplete_codes(data, tree.states))

@@ -12,7 +12,7 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import cslearn.inference.queries
@@ -66,7 +66,6 @@ def problems(draw):
 
 
 @given(problems())
-@settings(max_examples=300)
 def test_queries_equal_sums_over_all_outcomes(problem):
     tree, targets, evidence = problem
     expected = naive.query(tree, targets, evidence)
@@ -97,7 +96,6 @@ def test_queries_equal_sums_over_all_outcomes(problem):
 
 
 @given(models(max_p=4))
-@settings(max_examples=50)
 def test_the_entropy_of_all_variables_is_that_of_the_joint(tree):
     everything = {tuple(outcome.values()): chance for outcome, chance in naive.joint(tree)}
     assert isclose(tree.entropy(), naive.entropy(everything), rel_tol=1e-9, abs_tol=1e-9)
@@ -105,7 +103,6 @@ def test_the_entropy_of_all_variables_is_that_of_the_joint(tree):
 
 
 @given(st.integers(0, 2**32 - 1))
-@settings(max_examples=50)
 def test_stage_factors_multiply_to_the_conditional_table(seed):
     tree = random_cstree([2, 3, 2, 4, 2], random_state=seed)
     last = tree.variables.index(tree.order[-1])
@@ -259,7 +256,6 @@ def test_an_answer_says_whether_it_is_exact(monkeypatch):
 
 
 @given(problems(), st.sampled_from([4, 8, 16]))
-@settings(max_examples=200)
 def test_sums_in_cases_equal_sums_over_all_outcomes(problem, limit):
     tree, targets, evidence = problem
     queries = Queries(tree, max_table=max(limit, max(queries_size(tree)), prod(len(tree.states[t]) for t in targets)))

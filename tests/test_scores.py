@@ -7,7 +7,7 @@ from math import inf, isclose, lgamma, log, prod
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import naive
@@ -46,7 +46,6 @@ def test_a_context_without_data_scores_zero():
     assert Scores(table).log_z("b", {"a": 1}) == 0.0
 
 
-@settings(max_examples=60)
 @given(
     table=tables(),
     beta=st.integers(0, 2),

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import naive
@@ -20,7 +20,6 @@ def no_parents(sets):
     return dict.fromkeys(sets, ())
 
 
-@settings(max_examples=40)
 @given(table=tables(min_p=3, max_p=5, max_card=4, max_n=60), ess=st.sampled_from([0.5, 5.0]), data=st.data())
 def test_gains_of_one_more_variable_are_those_of_the_best_trees(table, ess, data):
     """Without weights rows are counted by bits, with weights one by one."""

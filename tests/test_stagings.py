@@ -8,7 +8,7 @@ from math import exp, inf, isclose, log, prod
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
@@ -343,7 +343,6 @@ def enumerated(cards, beta, weights):
     return [(sum(weights[Context(c)] for c in s), s) for s in naive.stagings(cards, beta)]
 
 
-@settings(max_examples=200)
 @given(problem=weighted_levels())
 def test_sum_and_maximum_equal_enumeration(problem):
     cards, beta, weights = problem
@@ -361,7 +360,6 @@ def test_sum_and_maximum_equal_enumeration(problem):
         assert isclose(sum(weights[c] for c in staging), best, rel_tol=1e-9, abs_tol=1e-9)
 
 
-@settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1), cards=st.sampled_from([[2, 2, 2], [2, 3, 2], [3, 3], [2, 2, 3]]))
 def test_sum_and_maximum_equal_enumeration_with_three_context_variables(seed, cards):
     rng = np.random.default_rng(seed)
@@ -371,7 +369,6 @@ def test_sum_and_maximum_equal_enumeration_with_three_context_variables(seed, ca
     assert isclose(stagings.maximum(cards, 3, weights)[0], max(v for v, _ in values), rel_tol=1e-9)
 
 
-@settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1), level=st.sampled_from(TREE_LEVELS), zeros=st.sampled_from([0.0, 0.2]))
 def test_sum_and_maximum_over_trees_equal_enumeration(seed, level, zeros):
     cards, beta = level

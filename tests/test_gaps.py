@@ -97,6 +97,7 @@ def test_more_missing_cells_than_can_be_summed_over_are_refused():
         em(tree, data)
 
 
+@pytest.mark.slow
 def test_cells_of_a_dense_model_are_filled_in_by_weighted_draws():
     tree = random_cstree(400, random_state=0)
     data = with_holes(tree.sample(1, random_state=0), 0.9, 0)
@@ -110,7 +111,7 @@ def test_cells_of_a_dense_model_are_filled_in_by_weighted_draws():
 
 
 @pytest.mark.parametrize("method", ["mle", "mean"])
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_every_round_improves_the_objective(method, seed):
     tree = random_cstree([2, 3, 2, 2, 3, 2], random_state=seed)
     data = with_holes(tree.sample(300, random_state=seed), 0.35, seed)
@@ -152,6 +153,7 @@ def test_rounds_that_do_not_suffice_are_told():
         em(tree, with_holes(tree.sample(200, random_state=0), 0.4, 0), tol=1e-12, max_iter=2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [0.2])
 def test_em_beats_complete_cases_on_known_structures(share):
     """Divergence from the truth of parameters on the true structure, over ten models."""
@@ -166,6 +168,7 @@ def test_em_beats_complete_cases_on_known_structures(share):
 
 
 # ---------------------------------------------------------------- learning
+@pytest.mark.slow
 def test_learning_with_em_beats_complete_cases():
     """Divergence from the truth of learned models, 20 % of the cells missing at random, over four models."""
     ours, complete, everything = [], [], []

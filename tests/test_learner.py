@@ -411,13 +411,17 @@ def test_an_interrupt_keeps_the_best_model_and_says_so():
 
 
 # ---------------------------------------------------------------- the length of chains
-def test_chains_go_on_until_they_agree_or_the_limit_is_reached():
+@pytest.mark.slow
+def test_chains_go_on_until_they_agree():
     data = random_cstree(8, random_state=1).sample(500, random_state=2)
     learner = CStreeLearner(beta=2, search="mcmc").fit(data)
     assert learner.posterior_.converged
     assert learner.n_iter_ in [4 * 160_000 * 2**k for k in range(4)]
     other = CStreeLearner(beta=2, search="mcmc", n_jobs=1).fit(data)
     assert np.array_equal(other.posterior_.orders, learner.posterior_.orders)
+
+
+def test_chains_that_do_not_agree_end_at_the_limit():
     with pytest.warns(
         ConvergenceWarning, match=r"after 2,600 moves each: .* give search=.exact., .*, a larger max_iter, more"
     ):
@@ -494,7 +498,7 @@ def fitted(table, settings, **chains):
 
 
 @pytest.mark.filterwarnings("ignore::cslearn.errors.ConvergenceWarning")
-@pytest.mark.parametrize(("first", "begun_anew"), [(2, True), (1000, False)])
+@pytest.mark.parametrize(("first", "begun_anew"), [(2, True), pytest.param(1000, False, marks=pytest.mark.slow)])
 def test_two_passes_go_on_from_their_checkpoints_to_a_larger_number_of_moves(tmp_path, first, begun_anew):
     """A longer first pass may find another order, and choose another prior: then the second begins anew."""
     table, settings = two_passes()

@@ -87,8 +87,17 @@ def test_plain_text_stays():
     assert plain("a\rb\x9bc\u202ed\ud800") == "a\\rb\\x9bc\\u202ed\\ud800"
 
 
-@pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
-@pytest.mark.parametrize("arguments", [["show"], ["sample", "-n", "3"], ["show", "--json"]])
+@pytest.mark.parametrize(
+    ("encoding", "arguments"),
+    [
+        ("ascii", ["show"]),
+        ("cp1252", ["sample", "-n", "3"]),
+        pytest.param("ascii", ["sample", "-n", "3"], marks=pytest.mark.slow),
+        pytest.param("ascii", ["show", "--json"], marks=pytest.mark.slow),
+        pytest.param("cp1252", ["show"], marks=pytest.mark.slow),
+        pytest.param("cp1252", ["show", "--json"], marks=pytest.mark.slow),
+    ],
+)
 def test_an_encoding_that_lacks_characters_is_no_error(odd_model, encoding, arguments):
     done = command(arguments[0], odd_model, *arguments[1:], env={**os.environ, "PYTHONIOENCODING": encoding})
     assert (done.returncode, done.stderr) == (0, b"")
@@ -103,7 +112,15 @@ def test_half_a_character_is_refused():
 
 # ---------------------------------------------------------------- streams
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
-@pytest.mark.parametrize("arguments", [["show"], ["show", "--json"], ["sample", "-n", "5000"], ["query", "carrier"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["show"],
+        ["sample", "-n", "5000"],
+        pytest.param(["show", "--json"], marks=pytest.mark.slow),
+        pytest.param(["query", "carrier"], marks=pytest.mark.slow),
+    ],
+)
 def test_a_full_disk_behind_standard_output_is_said(model, arguments):
     with open("/dev/full", "wb") as full:
         done = command(arguments[0], model, *arguments[1:], capture_output=False, stdout=full, stderr=subprocess.PIPE)

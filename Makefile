@@ -25,7 +25,7 @@ lint: .venv/installed-dev
 	$(BIN)/mypy
 
 test: lint
-	$(BIN)/pytest -m 'not slow' -n 2
+	$(BIN)/pytest -m 'not slow' -n 2 --dist loadfile
 
 test-slow: .venv/installed-dev
 	$(BIN)/pytest -m slow -n 2
@@ -48,7 +48,7 @@ test-package:
 	cd build/package && wheel/bin/cslearn demo && sdist/bin/cslearn demo
 
 coverage: .venv/installed-dev
-	$(BIN)/pytest -m 'not slow' -n 2 --cov --cov-report=term:skip-covered --cov-report=html:build/coverage
+	$(BIN)/pytest -m 'not slow' -n 2 --dist loadfile --cov --cov-report=term:skip-covered --cov-report=html:build/coverage
 
 bench: .venv/installed-dev
 	$(BIN)/python -m benchmarks --peers

@@ -17,8 +17,8 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN and threading.current_threa
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # The first call of a kernel compiles it, so no example has a deadline; failures print how to reproduce them. The same
-# few examples are tried in every run, so that a change is to blame for what fails and the run is short; `make test-slow`
-# looks for new ones, and for more. The profile says how many, not each test.
+# few examples are tried in every run, so that a change is to blame for what fails and the run is short; `make
+# test-slow` looks for new ones, and for more. The profile says how many, not each test.
 settings.register_profile("cslearn", deadline=None, print_blob=True, derandomize=True, max_examples=20)
 settings.register_profile("new-examples", deadline=None, print_blob=True, max_examples=100)
 settings.load_profile("cslearn")

@@ -213,7 +213,7 @@ def test_benchpress_tables(run, tmp_path):
 @pytest.mark.parametrize(("beta", "covers"), [("2", "the whole fit"), ("3", "the pass with two context variables")])
 def test_an_estimate_says_what_it_covers(run, data, beta, covers):
     assert json.loads(run("estimate", data, "--json", "--n-iter", 10, "--beta", beta)[1])["covers"] == covers
-    assert ("which is not estimated" in run("estimate", data, "--n-iter", 10, "--beta", beta)[1]) == (beta == "3")
+    assert ("which is not included" in run("estimate", data, "--n-iter", 10, "--beta", beta)[1]) == (beta == "3")
 
 
 def test_estimate(run, data):
@@ -252,7 +252,7 @@ def test_constant_columns_are_reported(run, data, tmp_path):
     assert code == 0
     assert "note: " in err
     assert "site" in err
-    assert "Constant, so never a context and dependent on nothing: site" in out
+    assert "Constant, so independent of everything else: site" in out
 
 
 def test_what_alpha_drops_is_said(run, data, tmp_path):

@@ -131,7 +131,7 @@ def test_what_arrows_mean_and_how_sure_their_direction_is_stand_before_the_numbe
     _, out, _ = run("effect", learned, "carrier", "--of", "exposed")
     flat = " ".join(out.split())
     assert (
-        flat.index(DIRECTIONS) < flat.index("an arrow exposed -> carrier has the probability 0.92") < flat.index("0.")
+        flat.index(DIRECTIONS) < flat.index("the arrow exposed -> carrier has probability 0.92") < flat.index("0.")
     )
     _, out, _ = run("adjust", learned, "exposed", "carrier")
     assert out.startswith(DIRECTIONS)
@@ -160,7 +160,7 @@ def test_adjustment_sets_and_blankets_are_those_of_python(run, model):
     _, out, _ = run("adjust", model, "background", "carrier")
     assert "adjust for nothing" in out
     _, out, _ = run("adjust", model, "carrier", "exposed")
-    assert "carrier depends on exposed: no adjustment helps" in out
+    assert "carrier depends on exposed, so it has no effect on it" in out
     _, out, _ = run("blanket", model, "background", "--json")
     assert json.loads(out) == {
         "blanket": ["diagnosis", "exposed", "carrier"],
@@ -171,7 +171,7 @@ def test_adjustment_sets_and_blankets_are_those_of_python(run, model):
     _, out, _ = run("blanket", model, "background")
     assert out.splitlines()[1:] == [
         "  what depends on it: exposed, carrier",
-        "  what these depend on besides: diagnosis",
+        "  what else those depend on: diagnosis",
     ]
     code, _, err = run("blanket", model, "x")
     assert code == 2

@@ -110,7 +110,7 @@ def test_cut_points_of_many_files(run, tmp_path, monkeypatch):
     assert PackedTable.load("t.cspack").cards == (2, 2)
     code, _, err = run("discretize", "*.parquet", "-o", "d.csv")
     assert code == 2
-    assert "cut points alone are found: give --cuts a new file, and no -o" in err
+    assert "yield only cut points: give --cuts a new file, and no -o" in err
 
 
 def test_an_interrupt_leaves_the_table_as_it_was(tmp_path):

@@ -243,15 +243,31 @@ def test_what_is_not_cut_is_told(run, tmp_path):
     table.write_text("id;age;kind\n" + "".join(f"{i};{i / 2 if i else 'gone'};{'ab'[i % 2]}\n" for i in range(40)))
     code, printed, err = run("discretize", table, "--sep", ";", "-o", out)
     assert code == 0
-    assert "note: Column 'id' has another whole number in each row, as an identifier has, and is not cut." in err
-    assert "Name it by --column if it is a measurement." in err
+    assert "note: Column 'id' has a different whole number in every row, like an identifier, and is not cut." in err
+    assert "If it is a measurement, name it with --column." in err
     assert "note: Column 'age' is not cut" in err
-    assert "but for 'gone'. If that cell is missing, say so by --na." in err
+    assert "but for 'gone'. If that cell is missing, say so with --na." in err
     assert printed.startswith("Nothing to cut: ")
     code, printed, err = run("discretize", table, "--sep", ";", "--na", "gone", "-o", out)
     assert printed.startswith("age: <10 (19 rows), >=10 (20 rows)\n")
     assert "'age'" not in err
     assert "{{" not in run("discretize", "--help")[1]
+
+
+def test_discretize_names_its_own_options_and_leaves_columns_out(run, tmp_path):
+    table, out = tmp_path / "t.csv", tmp_path / "cut.csv"
+    rows = "".join(f"{i if i > 60 else 0},{i / 2},{i % 3},{'ab'[i % 2]}\n" for i in range(100))
+    table.write_text("family,age,ward,kind\n" + rows)
+    code, _, err = run("discretize", table, "-o", out)
+    assert code == 2
+    assert "quantiles do not cut 'family'. Use more bins (--bins), --method uniform or --method kmeans" in err
+    assert "(--cut COLUMN=POINTS)" in err and "(--leave-out)" in err and "=" not in err.replace("COLUMN=POINTS", "")
+    code, printed, err = run("discretize", table, "-o", out, "--leave-out", "family,ward")
+    assert (code, err) == (0, "")
+    assert printed.startswith("age: ")
+    assert out.read_text().splitlines()[0] == "age,kind"
+    code, _, err = run("discretize", table, "-o", out, "--leave-out", "clan")
+    assert code == 2 and "There is no column 'clan'. The columns are 'family', 'age', 'ward', 'kind'." in err
 
 
 def test_a_refused_measurement_names_the_command_that_cuts_it(run, tmp_path):

@@ -104,7 +104,7 @@ def test_default_columns() -> None:
 
 def test_an_identifier_is_not_cut_unless_it_is_named() -> None:
     frame = _frame().assign(id=np.arange(101), other=np.arange(101) + 7.0)
-    with pytest.warns(DataWarning, match="Columns 'id', 'other' have another whole number in each row"):
+    with pytest.warns(DataWarning, match="Columns 'id', 'other' have a different whole number in every row"):
         binned, discretizer = discretize(frame)
     assert list(discretizer.cuts) == ["x"]
     assert binned["id"].tolist() == list(range(101))

@@ -6,6 +6,7 @@ import json
 import os
 import sys
 import warnings
+from collections.abc import Callable
 from contextlib import nullcontext
 from csv import reader
 from enum import StrEnum
@@ -99,7 +100,7 @@ DataFile = Annotated[
 ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A model that `cslearn fit` wrote.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines instead of text.")]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of the random numbers.")]
-Separator = Annotated[str | None, typer.Option("--sep", help="What separates the columns of a text file.")]
+Separator = Annotated[str | None, typer.Option("--sep", help="Column separator of a text file.")]
 MissingOption = Annotated[
     list[str] | None,
     typer.Option(
@@ -124,44 +125,54 @@ Beta = Annotated[
     typer.Option(
         "--beta",
         metavar="NUMBER",
-        help="Most context variables of a stage; auto: as many as the data ask for; 2: the paper's, exact.",
+        help="Most variables in a context; auto: as many as the data support; 2: the exact algorithm of the paper.",
     ),
 ]
 SearchOption = Annotated[
-    Search, typer.Option("--search", help="Search all orders, or by chains; auto: all if there are few variables.")
+    Search,
+    typer.Option("--search", help="Search all orders, or sample them by MCMC; auto: all if there are few variables."),
 ]
-CandidatesOption = Annotated[Candidates, typer.Option("--candidates", help="Who may be a context variable of whom.")]
+CandidatesOption = Annotated[
+    Candidates, typer.Option("--candidates", help="How to choose the variables that may occur in contexts of each.")
+]
 Level = Annotated[
-    float | None, typer.Option("--level", help="Significance level of the tests of pc.", show_default="0.05")
+    float | None, typer.Option("--level", help="Significance level of the tests in pc.", show_default="0.05")
 ]
 FromGraph = Annotated[
     Graph | None,
-    typer.Option("--from-graph", help="Candidates from the CPDAG or its skeleton (pc, grasp).", show_default="cpdag"),
+    typer.Option(
+        "--from-graph",
+        help="With pc or grasp: take candidates from the CPDAG or from its skeleton.",
+        show_default="cpdag",
+    ),
 ]
-Alpha = Annotated[int | None, typer.Option("--alpha", help="Most candidates of a variable.")]
+Alpha = Annotated[int | None, typer.Option("--alpha", help="Most candidates per variable.")]
 MaxMemory = Annotated[
     float,
     typer.Option(
-        "--max-memory", metavar="GB", help="Memory for the tables of scores, beyond which candidates are screened."
+        "--max-memory", metavar="GB", help="Memory for tables of scores; if they need more, candidates are screened."
     ),
 ]
 KnowledgeFile = Annotated[
-    Path | None, typer.Option("--knowledge", metavar="FILE", help="JSON with forbidden, required, tiers.")
+    Path | None,
+    typer.Option(
+        "--knowledge", metavar="FILE", help="JSON file of background knowledge: forbidden and required edges, tiers."
+    ),
 ]
 Iterations = Annotated[
     str | None,
     typer.Option(
-        "--n-iter", metavar="MOVES", help="Moves of each chain; auto: until the chains agree.", show_default="auto"
+        "--n-iter", metavar="MOVES", help="Moves per chain; auto: until the chains agree.", show_default="auto"
     ),
 ]
 MaxIterations = Annotated[
     int | None,
-    typer.Option("--max-iter", help="Most moves of each chain, for auto.", show_default="200,000 / variables"),
+    typer.Option("--max-iter", help="Most moves per chain when --n-iter is auto.", show_default="200,000 / variables"),
 ]
 NumberOfChains = Annotated[int | None, typer.Option("--n-chains", help="Number of chains.", show_default="4")]
 LeaveOut = Annotated[
     list[str] | None,
-    typer.Option("--leave-out", metavar="COLUMNS", help="Columns that are no variables, as a,b; may be repeated."),
+    typer.Option("--leave-out", metavar="COLUMNS", help="Columns to leave out, as a,b; may be repeated."),
 ]
 NaValues = Annotated[
     list[str] | None,
@@ -171,10 +182,13 @@ NaValues = Annotated[
 ]
 MaxStates = Annotated[
     int,
-    typer.Option("--max-states", help="Most states that a variable may have; by default numbers are cut from 20 on."),
+    typer.Option(
+        "--max-states", help="Most states that a variable may have; by default a column of numbers may have 20."
+    ),
 ]
 Format = Annotated[
-    str | None, typer.Option("--format", metavar="FORMAT", help="'benchpress' if the second row has the cardinalities.")
+    str | None,
+    typer.Option("--format", metavar="FORMAT", help="'benchpress' if the second row holds numbers of states."),
 ]
 
 
@@ -266,7 +280,7 @@ def _knowledge(path: Path | None, weights: str | None, leave_out: list[str] | No
     return None if path is None else Knowledge.load(path).without(gone)
 
 
-def _columns(texts: list[str] | None) -> list[str] | None:
+def columns_of(texts: list[str] | None) -> list[str] | None:
     """Return the names in options of which each may list several, as a line of CSV does."""
     return None if texts is None else [name for row in reader(texts) for name in row]
 
@@ -368,10 +382,12 @@ def fit(
     graph: FromGraph = None,
     max_memory: MaxMemory = 2.0,
     prior: Annotated[PriorName, typer.Option("--prior", help="Prior over stagings.")] = PriorName.adaptive,
-    ess: Annotated[str, typer.Option("--ess", help="Equivalent sample size, or auto: the data choose.")] = "auto",
+    ess: Annotated[str, typer.Option("--ess", help="Equivalent sample size; auto: chosen by the data.")] = "auto",
     estimate: Annotated[
         Estimate,
-        typer.Option("--estimate", help="The model of the best order met, or one in the middle of the drawn ones."),
+        typer.Option(
+            "--estimate", help="Report the model of the best order found, or of a central one among those sampled."
+        ),
     ] = Estimate.auto,
     parameters: Annotated[Parameters, typer.Option("--parameters", help="How parameters are estimated.")] = (
         Parameters.averaged
@@ -385,7 +401,11 @@ def fit(
     weights: Weights = None,
     interventions: Annotated[
         str | None,
-        typer.Option("--interventions", metavar="COLUMN", help="The column that names the variable set in each row."),
+        typer.Option(
+            "--interventions",
+            metavar="COLUMN",
+            help="The column that names the variable set by intervention in each row.",
+        ),
     ] = None,
     leave_out: LeaveOut = None,
     na_values: NaValues = None,
@@ -396,12 +416,12 @@ def fit(
     jobs: Annotated[int | None, typer.Option("--jobs", help="Threads.", show_default="all cores")] = None,
     checkpoint: Annotated[
         Path | None,
-        typer.Option("--checkpoint", metavar="FILE", help="Keep the search here each minute, and go on from it."),
+        typer.Option("--checkpoint", metavar="FILE", help="Save the search here every minute, and resume from it."),
     ] = None,
     posterior: Annotated[
-        Path | None, typer.Option("--posterior", metavar="FILE", help="Where to keep the sampled orders (.npz).")
+        Path | None, typer.Option("--posterior", metavar="FILE", help="Where to save the sampled orders (.npz).")
     ] = None,
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Say the prior and the scores too.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Also print the prior and the scores.")] = False,
     json_output: Json = False,
 ) -> None:
     """Learn a CStree from a table and write it to a file."""
@@ -412,7 +432,7 @@ def fit(
     from cslearn.estimators import CStreeLearner
 
     mask = None
-    leave_out, gaps = _columns(leave_out), read_gaps(missing)
+    leave_out, gaps = columns_of(leave_out), read_gaps(missing)
     if interventions is not None:
         mask = _interventions(data, interventions, gaps, weights, leave_out, na_values, sep, table_format)
         leave_out = [*(leave_out or ()), interventions]
@@ -454,15 +474,15 @@ def fit(
 def show(
     model: ModelFile,
     data: Annotated[
-        Path | None, typer.Argument(metavar="DATA", help="A table, for the evidence for the relations of --csi.")
+        Path | None, typer.Argument(metavar="DATA", help="A table, to compute the evidence shown by --csi.")
     ] = None,
     variable: Annotated[
-        str | None, typer.Option("--variable", metavar="NAME", help="Show the stages of this variable alone.")
+        str | None, typer.Option("--variable", metavar="NAME", help="Show only the stages of this variable.")
     ] = None,
     everything: Annotated[
         bool, typer.Option("--all", help="Show all stages and all relations, however many there are.")
     ] = False,
-    csi: Annotated[bool, typer.Option("--csi", help="Show the CSI relations alone, as a table.")] = False,
+    csi: Annotated[bool, typer.Option("--csi", help="Show only the CSI relations, as a table.")] = False,
     csv: Annotated[bool, typer.Option("--csv", help="With --csi: as CSV.")] = False,
     latex: Annotated[bool, typer.Option("--latex", help="With --csi: as a LaTeX tabular.")] = False,
     ess: Annotated[
@@ -551,7 +571,7 @@ def score(
     table_format: Format = None,
     json_output: Json = False,
 ) -> None:
-    """Score rows: their mean log-probability under a model. Gaps are summed out, or rows with them left out."""
+    """Score rows by their mean log-probability under a model; missing cells can be summed out."""
     import numpy as np
 
     from cslearn import CStree
@@ -630,20 +650,20 @@ def estimate(
     table_format: Format = None,
     json_output: Json = False,
 ) -> None:
-    """Tell the time and memory that `cslearn fit` will take, before it runs."""
+    """Estimate the time and memory that `cslearn fit` will take."""
     from cslearn.cli.tables import read_gaps
     from cslearn.cli.text import print_estimate
     from cslearn.data._gaps import gaps_of
     from cslearn.estimators.cost import estimate_cost, estimate_cost_with_gaps
 
     policy, own = gaps_of(read_gaps(missing))
-    table = _table(data, read_gaps(missing), weights, _columns(leave_out), na_values, max_states, sep, table_format)
+    table = _table(data, read_gaps(missing), weights, columns_of(leave_out), na_values, max_states, sep, table_format)
     options: dict[str, Any] = {
         "beta": _number(beta),
         "search": _search(search, n_iter, max_iter=max_iter, n_chains=n_chains),
         "candidates": _selection(candidates, alpha),
         "max_memory": _bytes(max_memory),
-        "knowledge": _knowledge(knowledge, weights, _columns(leave_out)),
+        "knowledge": _knowledge(knowledge, weights, columns_of(leave_out)),
     }
     cost = estimate_cost_with_gaps(table, own, **options) if policy == "em" else estimate_cost(table, **options)
     if json_output:
@@ -699,9 +719,16 @@ def _command() -> str:
     return next((word for word in sys.argv[1:] if not word.startswith("-")), "")
 
 
-def _show_note(message: Warning | str, category: type[Warning], *args: Any, **kwargs: Any) -> None:
-    """Print a warning as a note, without the line of code that it came from."""
-    note(str(message))
+def _notes() -> Callable[..., None]:
+    """Return what prints a warning as a note: once, and without the line of code that it came from."""
+    told: set[str] = set()
+
+    def show(message: Warning | str, *args: Any, **kwargs: Any) -> None:
+        if str(message) not in told:
+            told.add(str(message))
+            note(str(message))
+
+    return show
 
 
 def main() -> None:
@@ -717,7 +744,7 @@ def _run() -> Any:
             warnings.simplefilter("always", DataWarning)
             warnings.simplefilter("always", ConvergenceWarning)
             warnings.simplefilter("always", EstimateWarning)
-            warnings.showwarning = _show_note
+            warnings.showwarning = _notes()
             tell_if_compiling()
             commands: Any = typer.main.get_command(app)
             try:

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from cslearn._files import atomic_write
-from cslearn.cli.app import DataFile, NaValues, Separator, app
+from cslearn.cli.app import DataFile, LeaveOut, NaValues, Separator, app, columns_of
 from cslearn.cli.paths import check_outputs, write_output
 from cslearn.cli.streams import tell
 from cslearn.errors import FileError, InputError
@@ -36,11 +36,13 @@ def discretize(
         typer.Option("--output", "-o", metavar="FILE", help="CSV file.", show_default="the terminal"),
     ] = None,
     bins: Annotated[
-        int | None, typer.Option("--bins", min=2, help="Bins of each column.", show_default="2, cut at the median")
+        int | None, typer.Option("--bins", min=2, help="Bins per column.", show_default="2, cut at the median")
     ] = None,
     method: Annotated[
         Method | None,
-        typer.Option("--method", help="Equally many rows, equal width, or clusters.", show_default="quantile"),
+        typer.Option(
+            "--method", help="Bins with equally many rows, of equal width, or clusters.", show_default="quantile"
+        ),
     ] = None,
     column: Annotated[
         list[str] | None,
@@ -48,17 +50,18 @@ def discretize(
             "--column",
             metavar="COLUMN",
             help="A column to cut; may be repeated.",
-            show_default="those with fractions or many numbers",
+            show_default="those with fractions or more than 20 numbers",
         ),
     ] = None,
     cut_points: Annotated[
         list[str] | None,
-        typer.Option("--cut", metavar="COLUMN=POINTS", help="Cut points of your own, as age=20,35; may be repeated."),
+        typer.Option("--cut", metavar="COLUMN=POINTS", help="Your own cut points, as age=20,35; may be repeated."),
     ] = None,
     cuts: Annotated[
         Path | None,
-        typer.Option("--cuts", metavar="FILE", help="JSON file of cut points: used if it is there, otherwise written."),
+        typer.Option("--cuts", metavar="FILE", help="JSON file of cut points: read if it exists, otherwise written."),
     ] = None,
+    leave_out: LeaveOut = None,
     na_values: NaValues = None,
     sep: Separator = None,
 ) -> None:
@@ -67,10 +70,12 @@ def discretize(
     from cslearn.data import discretize as cut
 
     check_outputs({"-o": output, "--cuts": cuts}, [data])
-    markers = na_values or DEFAULT_NA_VALUES
+    markers, unwanted = na_values or DEFAULT_NA_VALUES, columns_of(leave_out) or ()
     if only_in_batches(data):
+        if unwanted:
+            raise InputError("--leave-out is not for several files: name the columns to cut with --column")
         if cuts is None or os.path.exists(cuts) or output is not None:
-            raise InputError(f"of several files, {data}, cut points alone are found: give --cuts a new file, and no -o")
+            raise InputError(f"several files, {data}, yield only cut points: give --cuts a new file, and no -o")
         learned = Discretizer.learn(
             data,
             columns=column or None,
@@ -88,7 +93,7 @@ def discretize(
         if bins is not None or method is not None or column or cut_points:
             raise InputError(f"the cut points are read from {cuts}: leave --bins, --method, --column and --cut out")
         discretizer = Discretizer.from_dict(read_cuts(cuts))
-        frame = discretizer.transform(data, na_values=markers, sep=sep)
+        frame = discretizer.transform(data, na_values=markers, sep=sep).drop(columns=list(unwanted))
     else:
         frame, discretizer = cut(
             data,
@@ -96,6 +101,7 @@ def discretize(
             cuts=_cuts(cut_points or ()),
             bins=bins or 2,
             method=(method or Method.quantile).value,
+            leave_out=unwanted,
             na_values=markers,
             sep=sep,
         )
@@ -107,7 +113,7 @@ def discretize(
     for name in discretizer.cuts:
         counts = frame[name].value_counts(sort=False)
         tell(f"{name}: " + ", ".join(f"{label} ({count:,} rows)" for label, count in counts.items()))
-    nothing = "Nothing to cut: no column has numbers with fractions, or more than 20 different whole numbers. "
+    nothing = "Nothing to cut: no column has fractional numbers, or more than 20 different whole numbers. "
     tell(f"{'' if discretizer.cuts else nothing}Table written to {output}.")
 
 

@@ -44,24 +44,24 @@ def _check_form(csv: bool, json_output: bool) -> None:
 def edges(
     model: ModelFile,
     threshold: Annotated[
-        float, typer.Option("--threshold", help="Leave out pairs that are joined with a smaller probability.")
+        float, typer.Option("--threshold", help="Leave out pairs joined with a smaller probability.")
     ] = 0.1,
     csv: Csv = False,
     json_output: Json = False,
 ) -> None:
-    """Show how probable each edge is, and whether the data tell its direction."""
+    """Show how probable each edge is, and whether its direction is identified."""
     from cslearn import CStree
     from cslearn.cli.text import print_edges
     from cslearn.posterior import edge_table
 
     _check_form(csv, json_output)
-    table = edge_table(CStree.load(model), threshold)
+    tree = CStree.load(model)
     if csv:
-        write_output(table.to_csv(index=False, lineterminator="\n"), None)
+        write_output(edge_table(tree, threshold).to_csv(index=False, lineterminator="\n"), None)
     elif json_output:
-        print(json.dumps(_records(table)))
+        print(json.dumps(_records(edge_table(tree, threshold))))
     else:
-        print_edges(table, threshold)
+        print_edges(tree, threshold)
 
 
 def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
@@ -83,8 +83,8 @@ def _direction(tree: CStree, exposure: str, outcome: str) -> str | None:
         if {row["from"], row["to"]} == {exposure, outcome}:
             there, back = (row["forward"], row["backward"])
             return (
-                f"Over all models that fit the data, an arrow {row['from']} -> {row['to']} has the probability"
-                f" {there:.2f}, and {row['to']} -> {row['from']} {back:.2f}."
+                f"Averaged over models that fit the data, the arrow {row['from']} -> {row['to']} has probability"
+                f" {there:.2f}, and {row['to']} -> {row['from']} has {back:.2f}."
             )
     return None
 
@@ -98,7 +98,7 @@ def effect(
     of: Annotated[str, typer.Option("--of", metavar="EXPOSURE", help="The exposure.")],
     given: Annotated[
         list[str] | None,
-        typer.Option("--given", "-g", metavar="VARIABLE", help="A variable whose states make strata; may be repeated."),
+        typer.Option("--given", "-g", metavar="VARIABLE", help="Stratify by this variable; may be repeated."),
     ] = None,
     measure: Annotated[
         Measure, typer.Option("--measure", help="Risk difference, risk ratio or odds ratio.")
@@ -123,7 +123,7 @@ def effect(
     csv: Csv = False,
     json_output: Json = False,
 ) -> None:
-    """Tell what an exposure does to the risk of an outcome, overall and by stratum."""
+    """Estimate the effect of an exposure on the risk of an outcome, overall and by stratum."""
     from cslearn import CStree
     from cslearn.cli.tables import read_for_model
     from cslearn.cli.using import outcome_and_state
@@ -176,7 +176,7 @@ def adjust(
     outcome: Annotated[str, typer.Argument(metavar="OUTCOME", help="The outcome.")],
     json_output: Json = False,
 ) -> None:
-    """Tell what to adjust for: the smallest sets of variables that remove all confounding in the model."""
+    """List what to adjust for: the smallest sets of variables that remove all confounding in the model."""
     from cslearn import CStree
     from cslearn.cli.text import print_adjustment
     from cslearn.inference import adjustment_sets
@@ -195,7 +195,7 @@ def blanket(
     variable: Annotated[str, typer.Argument(metavar="VARIABLE", help="The variable.")],
     json_output: Json = False,
 ) -> None:
-    """Tell the Markov blanket of a variable: given these, no other variable tells anything about it."""
+    """Show the Markov blanket of a variable: given these, no other variable says anything more about it."""
     from cslearn import CStree
     from cslearn.cli.text import print_blanket
     from cslearn.inference import markov_blanket

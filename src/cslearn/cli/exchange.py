@@ -31,7 +31,7 @@ def convert(
     from_format: FromFormat = None,
     to_format: ToFormat = None,
 ) -> None:
-    """Carry a model to the format of another program, and say what is lost."""
+    """Convert a model to the format of another program, and say what is lost."""
     from cslearn.formats import format_of, read_model, write_model
 
     written = format_of(target, to_format).name  # a wrong name of a format is said before anything is read

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cslearn.cli.app import Json, LeaveOut, MaxStates, NaValues, Separator, Weights, app
+from cslearn.cli.app import Json, LeaveOut, MaxStates, NaValues, Separator, Weights, app, columns_of
 from cslearn.cli.discretize import read_cuts
 from cslearn.cli.paths import check_outputs
 from cslearn.cli.streams import tell
@@ -47,7 +47,7 @@ def pack(
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="The packed table, such as table.cspack.")
     ] = None,
     into: Annotated[
-        Path | None, typer.Option("--into", metavar="FILE", help="A packed table that the rows are added to.")
+        Path | None, typer.Option("--into", metavar="FILE", help="An existing packed table to add the rows to.")
     ] = None,
     missing: Annotated[
         MissingCells, typer.Option("--missing", help="Missing values: refuse, drop the rows, or a state of their own.")
@@ -59,14 +59,17 @@ def pack(
         typer.Option("--cuts", metavar="FILE", help="JSON file of cut points that `cslearn discretize` wrote."),
     ] = None,
     keep_rows: Annotated[
-        bool, typer.Option("--keep-rows", help="Merge no equal rows into one with a weight, also where that pays.")
+        bool,
+        typer.Option(
+            "--keep-rows", help="Keep equal rows apart, even where merging them into one with a weight saves space."
+        ),
     ] = False,
     na_values: NaValues = None,
     max_states: MaxStates = 64,
     sep: Separator = None,
     json_output: Json = False,
 ) -> None:
-    """Pack a table of any size into bits: one pass over the data, memory for a batch of rows."""
+    """Pack a table of any size into bits, in one pass and with memory for one batch of rows."""
     from cslearn.data import DEFAULT_NA_VALUES, Discretizer, PackedTable
     from cslearn.data import pack as pack_rows
 
@@ -82,7 +85,7 @@ def pack(
             into=None if into is None else PackedTable.load(into),
             missing=missing.value,
             sample_weight=weights,
-            leave_out=leave_out or (),
+            leave_out=columns_of(leave_out) or (),
             discretizer=None if cuts is None else Discretizer.from_dict(read_cuts(cuts)),
             collapse=False if keep_rows else "auto",
             na_values=na_values or DEFAULT_NA_VALUES,

@@ -44,7 +44,7 @@ def plot(
             "--output", "-o", metavar="FILE", help="Picture: .svg, .pdf, .png, .dot (Graphviz) or .tex (TikZ)."
         ),
     ] = Path("picture.svg"),
-    kind: Annotated[Kind, typer.Option("--kind", help="The LDAG, or the staged tree of few variables.")] = Kind.ldag,
+    kind: Annotated[Kind, typer.Option("--kind", help="An LDAG, or a staged tree for few variables.")] = Kind.ldag,
     context: Annotated[
         list[str] | None,
         typer.Option("--context", metavar="A=x", help="LDAG: draw what remains in this context; may be repeated."),
@@ -53,16 +53,19 @@ def plot(
         Labels, typer.Option("--labels", help="LDAG: labels on the edges, in a legend, or none.")
     ] = Labels.auto,
     strength: Annotated[
-        bool, typer.Option("--strength", help="LDAG: the more a parent changes its child, the thicker the edge.")
+        bool, typer.Option("--strength", help="LDAG: draw an edge thicker the more the parent changes its child.")
     ] = False,
     probabilities: Annotated[
         bool, typer.Option("--probabilities", help="Staged tree: write the probabilities on the edges.")
     ] = False,
     levels: Annotated[
-        int | None, typer.Option("--levels", help="Staged tree: only the first so many variables.", show_default="all")
+        int | None,
+        typer.Option(
+            "--levels", help="Staged tree: draw only this many variables, from the first.", show_default="all"
+        ),
     ] = None,
 ) -> None:
-    """Draw a model: an LDAG, which shows where dependence vanishes, or a staged tree."""
+    """Draw a model as an LDAG, which shows where dependence vanishes, or as a staged tree."""
     from cslearn import CStree
 
     ending = output.suffix.lower()

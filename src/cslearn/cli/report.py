@@ -21,7 +21,7 @@ def report(
     model: ModelFile,
     data: Annotated[
         Path | None,
-        typer.Argument(metavar="DATA", help="A table, for counts and the evidence for the relations."),
+        typer.Argument(metavar="DATA", help="A table, for counts and for the evidence behind relations."),
     ] = None,
     output: Annotated[
         Path | None,
@@ -38,7 +38,7 @@ def report(
     sep: Separator = None,
     table_format: Format = None,
 ) -> None:
-    """Write a report of a model: one HTML file to open in a browser, no network needed."""
+    """Write a report on a model: one HTML file to open in a browser, without a network."""
     from cslearn import CStree
     from cslearn.cli.tables import read_for_model
     from cslearn.cli.using import outcome_and_state

@@ -46,12 +46,14 @@ __all__ = [
 SHOWN_RELATIONS = 10
 # Edges that are less probable have their probability beside them.
 SURE = 0.95
+# Beyond this standard error, edge probabilities are called rough.
+ROUGH = 0.1
 TRAINED = {
-    True: "The model was learned from this very file: on other rows it will be less accurate.",
+    True: "The model was learned from this file: expect it to be less accurate on new rows.",
     False: "The model was learned from another file.",
-    None: "Whether the model was learned from these rows is not known.",
+    None: "It is not known whether the model was learned from these rows.",
 }
-# Beyond this many variables `show` prints no stages unless they are asked for.
+# Beyond this many variables `show` prints stages only with --all or --variable.
 SHOWN_VARIABLES = 30
 SHOW_ALL = "cslearn show --all"
 NO_RELATIONS = "No context-specific relations: every dependence holds in all contexts."
@@ -151,15 +153,24 @@ def _print_edges_in_brief(console: Console, tree: CStree, output: Path | str) ->
     edges, told = sum(map(len, tree.parents.values())), int((table["directed"] & (table["in_model"] != "")).sum())
     if not edges:
         return
-    error = (tree.learning or {}).get("edge_error")
-    errors = f" Standard errors are up to {error:.2g}." if error else ""
-    unsure = "; of the others it is in brackets above" if there < edges else ""
+
+    unsure = "; those of the others are in brackets above" if there < edges else ""
+    known = f" The data identify the direction of {f'{told:,}' if told else 'none'} of them." if there else ""
     _say(
         console,
         f"{there:,} of {_plural(edges, 'dependence')} {'has' if there == 1 else 'have'} a probability of at least"
-        f" {SURE:g}{unsure}.{f' The direction of {told:,} of these is identified.' if there else ''}{errors}",
+        f" {SURE:g}{unsure}.{known}{_edge_errors(tree)}",
     )
     _say(console, f"All edge probabilities: cslearn edges {output}")
+
+
+def _edge_errors(tree: CStree) -> str:
+    """Return a sentence on how far edge probabilities may be off, or nothing where they are exact or not known."""
+    error = (tree.learning or {}).get("edge_error")
+    if not error:
+        return ""
+    rough = ": the chains disagree, so take probabilities and directions as rough" if error > ROUGH else ""
+    return f" Standard errors of these probabilities are up to {error:.2g}{rough}."
 
 
 def _print_findings(
@@ -178,15 +189,16 @@ def _print_findings(
     ignored = found.with_verdict("ignored")[::-1]
     if ignored:
         count = _shown(len(ignored), most, " with the strongest evidence")
-        _say(console, f"Ignored by the model, although the data speak for it{count}:")
+        _say(console, f"Ignored by the model, although the data support it{count}:")
         _print_rows(console, ignored, most)
         _say(console, f"  ({_why_ignored(tree)})")
     undecided = len(found.with_verdict("undecided"))
     if undecided:
-        _say(console, f"Undecided: {undecided:,} further {'relation' if undecided == 1 else 'relations'} of the model.")
+        _say(console, f"Undecided, with little evidence either way: {_plural(undecided, 'further relation')}.")
     gaps = (tree.learning or {}).get("rows_with_gaps")
     if gaps and found[0].n_rows is not None:
-        _say(console, f"{gaps:,} rows have missing cells, so numbers of rows are expected counts.")
+        have = "row has" if gaps == 1 else "rows have"
+        _say(console, f"{gaps:,} {have} missing cells, so the numbers of rows above are expected counts.")
     cut = most is not None and max(len(holding), len(ignored)) > most
     if more and (cut or undecided):
         _say(console, f"All relations, with the evidence: {more}")
@@ -195,8 +207,8 @@ def _print_findings(
 def _why_ignored(tree: CStree) -> str:
     """Return why a model may have left out what the data speak for."""
     if (tree.learning or {}).get("settings", {}).get("beta") == "auto":
-        return "The model splits a stage only where the evidence outweighs the prior's price of a split."
-    return "A larger context bound, --beta, may let the model tell these apart."
+        return "The model splits a stage only where the evidence outweighs the prior's penalty for a split."
+    return "With a larger context bound, --beta, the model may include them."
 
 
 def _shown(n: int, most: int | None, which: str) -> str:
@@ -209,10 +221,10 @@ def _print_rows(console: Console, rows: RelationTable, most: int | None) -> None
     for row in rows[: len(rows) if most is None else most]:
         factor = ""
         if row.log_bayes_factor is not None and row.n_rows is not None:
-            # Of a dependence that is ignored the evidence for it is told, which is that against the relation.
+            # For a dependence that is ignored, the evidence shown is the evidence for it: against the relation.
             size = -row.log_bayes_factor if row.verdict == "ignored" else row.log_bayes_factor
             factor = f"  (log Bayes factor {size:.1f}, {row.n_rows:,.0f} rows)"
-        _say(console, f"  {row.in_words()}{factor}")
+        _say(console, f"  {row.dependence() if row.verdict == 'ignored' else row.in_words()}{factor}")
 
 
 def _in_words(prior: Prior, beta: int) -> str:
@@ -241,10 +253,8 @@ def _print_learned(console: Console, learner: CStreeLearner, verbose: bool = Fal
         _say(console, f"Prior over stagings: {_in_words(learner.prior_, max(learner.betas_.values()))}")
         _say(console, f"Equivalent sample size: {learner.ess_:g}")
         _say(console, f"Log score {learner.log_score_:,.2f} (order {learner.log_order_score_:,.2f})")
-    raised = {v: beta for v, beta in learner.betas_.items() if beta > 2}
-    if raised:
-        bounds = ", ".join(f"{v} {beta}" for v, beta in raised.items())
-        _say(console, f"Most context variables of a stage, where more than two: {bounds}")
+        bounds = ", ".join(f"{v} {beta}" for v, beta in learner.betas_.items() if beta > 2)
+        _say(console, f"Variables in the deepest context, where more than two: {bounds or '-'}")
     phases = ", ".join(f"{phase} {seconds:.2f}" for phase, seconds in learner.timings_.items())
     if learner.posterior_.exact is not None:
         evidence = f": log evidence {learner.posterior_.log_evidence:,.2f}" if verbose else "."
@@ -259,7 +269,7 @@ def _print_learned(console: Console, learner: CStreeLearner, verbose: bool = Fal
             f" sample sizes from {verdict.ess:,.0f}{f'; {verdict.note}' if verdict.note else ''}",
         )
     moves = learner.n_iter_ / max(learner.timings_["orders"], 1e-9)
-    _say(console, f"Seconds: {phases} ({learner.n_iter_:,} moves, {moves:,.0f} a second)")
+    _say(console, f"Seconds: {phases} ({learner.n_iter_:,} moves, {_rate(moves)} a second)")
 
 
 def print_fit(learner: CStreeLearner, table: TableLike, output: Path, verbose: bool = False) -> None:
@@ -267,22 +277,22 @@ def print_fit(learner: CStreeLearner, table: TableLike, output: Path, verbose: b
     console = _console()
     _say(console, f"Learned from {_plural(table.n, 'row')}:")
     _print_learned(console, learner, verbose)
-    order = "the best order of all" if learner.posterior_.exact is not None else "the best order met"
+    order = "the best of all orders" if learner.posterior_.exact is not None else "the best order found"
     if learner.estimate_ == "central":
-        order = "an order in the middle of the drawn ones"
-    _say(console, f"Dependences point along {order}; the data may fit other directions as well.")
+        order = "an order typical of those sampled"
+    _say(console, f"Directions follow {order}; other directions may fit the data equally well.")
     _print_edges_in_brief(console, learner.cstree_, output)
     if learner.candidates_.dropped or learner.candidates_.notes:
         _say(console, learner.candidates_.describe())
     if table.constant:
-        _say(console, f"Constant, so never a context and dependent on nothing: {', '.join(table.constant)}")
+        _say(console, f"Constant, so independent of everything else: {', '.join(table.constant)}")
     _say(console, f"Model written to {output}. See it with: cslearn show {output}")
 
 
 def print_model(tree: CStree, variable: str | None = None, everything: bool = False) -> None:
     """Print a model with its probabilities and relations, or one of its variables.
 
-    Beyond thirty variables the stages are left out unless they are asked for.
+    Beyond thirty variables the stages are printed only if `everything` is set.
     """
     from cslearn.cstree.text import MOST_STAGES, describe
 
@@ -299,7 +309,7 @@ def print_model(tree: CStree, variable: str | None = None, everything: bool = Fa
     else:
         console.print(_variables(tree))
         _say(console)
-        _say(console, "Stages and probabilities: cslearn show --variable NAME, or of all variables: cslearn show --all")
+        _say(console, "Stages and probabilities: cslearn show --variable NAME, or for all variables cslearn show --all")
     relations = tree.relation_table()
     if relations:
         console.print()
@@ -382,7 +392,11 @@ def print_adjustment(tree: CStree, exposure: str, outcome: str, sets: Sequence[S
     _say(console, DIRECTIONS)
     console.print()
     if not sets:
-        _say(console, f"In this model {exposure} depends on {outcome}: no adjustment helps, and there is no effect.")
+        _say(
+            console,
+            f"In this model {exposure} depends on {outcome},"
+            " so it has no effect on it and there is nothing to adjust for.",
+        )
         return
     if sets[0]:
         _say(console, f"Each of these removes all confounding of {exposure} and {outcome} in the model:")
@@ -399,16 +413,18 @@ def print_blanket(variable: str, parents: Sequence[str], children: Sequence[str]
     if not (parents or children):
         _say(console, f"{variable} is independent of all other variables in this model.")
         return
-    _say(console, f"Once these are known, no other variable of the model tells anything about {variable}:")
-    parts = ("what it depends on", "what depends on it", "what these depend on besides")
+    _say(console, f"Once these are known, no other variable in the model says anything more about {variable}:")
+    parts = ("what it depends on", "what depends on it", "what else those depend on")
     for what, names in zip(parts, (parents, children, others), strict=True):
         if names:
             _say(console, f"  {what}: {', '.join(names)}")
 
 
-def print_edges(table: pd.DataFrame, threshold: float) -> None:
+def print_edges(tree: CStree, threshold: float) -> None:
     """Print edge probabilities: an arrow where the direction is identified, a line where it is not."""
-    console = _console()
+    from cslearn.posterior import edge_table
+
+    console, table = _console(), edge_table(tree, threshold)
     if table.empty:
         _say(console, f"No two variables are joined with a probability of {threshold:g} or more.")
         return
@@ -423,8 +439,10 @@ def print_edges(table: pd.DataFrame, threshold: float) -> None:
         grid.add_row(plain(edge), *numbers, said[row["in_model"]])
     console.print(grid)
     console.print()
-    _say(console, "a -> b: the data, with what was known, tell the direction; the probability is that of this arrow.")
-    _say(console, "a -- b: they do not; the probability is that of an arrow either way.")
+    _say(console, "a -> b: the direction is identified; the probability is that of this arrow.")
+    _say(console, "a -- b: the direction is not identified; the probability is that of an arrow either way.")
+    if errors := _edge_errors(tree).strip():
+        _say(console, errors)
 
 
 def print_estimate(cost: Cost) -> None:
@@ -440,22 +458,26 @@ def print_estimate(cost: Cost) -> None:
         _say(
             console,
             f"sampling orders       {duration(cost.order_seconds)} for {cost.n_chains} chains of"
-            f" {'up to ' if cost.up_to else ''}{cost.n_iter:,} moves, {1 / cost.move_seconds:,.0f} moves a second",
+            f" {'up to ' if cost.up_to else ''}{cost.n_iter:,} moves, {_rate(1 / cost.move_seconds)} moves a second",
         )
     _say(console, f"memory                {max(cost.memory_bytes / 2**20, 1):,.0f} MB")
-    _say(console, f"all together          {duration(cost.seconds)}; {cost.dominated_by} takes most of it")
+    _say(console, f"in total              {duration(cost.seconds)}; {cost.dominated_by} takes most of it")
     if cost.rounds > 1:
         _say(
             console,
-            f"That is up to {cost.rounds} fits, each to a table completed by the model before. Completing them is not"
-            " estimated; it takes long where many cells that depend on one another are missing in one row.",
+            f"This covers up to {cost.rounds} fits, each to a table completed by the previous model. The time to"
+            " complete the tables is not included; it is long where rows miss many cells that depend on one another.",
         )
     if cost.first_pass:
         _say(
             console,
-            "This is the pass with two context variables. A larger bound looks at candidates and orders once more after"
-            " it, which is not estimated and may take several times as long.",
+            "This covers the pass with two context variables. A larger bound then goes through candidates and orders a"
+            " second time, which is not included and may take several times as long.",
         )
+
+
+def _rate(number: float) -> str:
+    return f"{number:,.0f}" if number >= 10 else f"{number:.2g}"
 
 
 def _plural(number: int, noun: str) -> str:

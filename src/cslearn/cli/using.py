@@ -66,14 +66,16 @@ def _evidence(tree: CStree, given: Sequence[str], likelihood: Sequence[str]) -> 
 @app.command()
 def query(
     model: ModelFile,
-    targets: Annotated[list[str] | None, typer.Argument(metavar="[TARGETS]...", help="Variables to ask for.")] = None,
+    targets: Annotated[
+        list[str] | None, typer.Argument(metavar="[TARGETS]...", help="Variables whose probabilities to give.")
+    ] = None,
     given: Annotated[
         list[str] | None,
         typer.Option(
             "--given",
             "-g",
             metavar="VARIABLE=STATE",
-            help="Evidence; may be repeated, also for one variable, which is in one of those states then.",
+            help="Evidence; may be repeated. Repeated for one variable, it means any of these states.",
         ),
     ] = None,
     likelihood: Annotated[
@@ -83,10 +85,10 @@ def query(
         ),
     ] = None,
     most_probable: Annotated[
-        bool, typer.Option("--most-probable", help="The most probable outcome of all variables instead.")
+        bool, typer.Option("--most-probable", help="Give the most probable outcome of all variables instead.")
     ] = False,
     sampling: Annotated[
-        bool, typer.Option("--sampling", help="Find the answer from draws, also where it could be exact.")
+        bool, typer.Option("--sampling", help="Estimate the answer from random draws even where it could be exact.")
     ] = False,
     output: OutputCsv = None,
     json_output: Json = False,
@@ -134,11 +136,9 @@ def predict(
     data: DataFile,
     target: Annotated[str, typer.Option("--target", "-t", metavar="VARIABLE", help="The variable to predict.")],
     output: OutputCsv = None,
-    proba: Annotated[
-        bool, typer.Option("--proba", help="The probability of each state beside the prediction.")
-    ] = False,
+    proba: Annotated[bool, typer.Option("--proba", help="Add the probability of each state.")] = False,
     confusion: Annotated[
-        bool, typer.Option("--confusion", help="Compare with the target's own column: accuracy and confusion matrix.")
+        bool, typer.Option("--confusion", help="Compare with the target's column: accuracy and confusion matrix.")
     ] = False,
     na_values: NaValues = None,
     sep: Separator = None,

@@ -56,7 +56,7 @@ def check_categorical(name: str, labels: Sequence[State], present: int, max_stat
     fractions = numeric and not all(float(label).is_integer() for label in labels)
     most = MOST_NUMBERS if max_states == DEFAULT_MAX_STATES else max_states
     if (fractions and (distinct > MOST_NUMBERS or unique)) or (numeric and distinct > most and not unique):
-        states = "say so by states=, by a pandas Categorical or by " if offers("states") else "pass "
+        states = "say so with states=, a pandas Categorical or " if offers("states") else "pass "
         allowed = option("max_states", max(distinct, DEFAULT_MAX_STATES + 1))
         own = f" If each number is a state of its own, {states}{allowed}." if offers("max_states") else ""
         raise InputError(
@@ -76,7 +76,7 @@ def check_categorical(name: str, labels: Sequence[State], present: int, max_stat
             they_are = "that cell is" if len(stray) == 1 else "those cells are"
             raise InputError(
                 f"Column {name!r} has {distinct:,} different values, all of them numbers but for {listing(stray)}. If "
-                f"{they_are} missing, say so by {keyword('na_values')}, or "
+                f"{they_are} missing, say so with {keyword('na_values')}, or "
                 f"correct them in the file. Then cut the column into bins with {discretize}, or leave it out "
                 f"({keyword('leave_out')})."
             )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from cslearn._wording import keyword
+from cslearn._wording import keyword, option, wording
 from cslearn.data._checks import MOST_NUMBERS
 from cslearn.data._frames import numbers_of, read_frame
 from cslearn.data._labels import listing, not_numbers
@@ -214,6 +214,7 @@ def discretize(
     bins: int | Mapping[str, int] = 2,
     cuts: Mapping[str, Sequence[float]] | None = None,
     method: Literal["quantile", "uniform", "kmeans"] = "quantile",
+    leave_out: Collection[str] = (),
     na_values: Collection[str] = DEFAULT_NA_VALUES,
     sep: str | None = None,
 ) -> tuple[pd.DataFrame, Discretizer]:
@@ -225,7 +226,7 @@ def discretize(
         In text files a column counts as numeric if all its cells, apart from missing ones, are numbers.
     columns : sequence of str, optional
         The columns to cut. By default those with numbers that are not whole, and those with more than 20
-        different whole numbers, unless each row has another one, as in an identifier.
+        different whole numbers, unless these differ in every row, as those of an identifier do.
     bins : int or mapping from str to int, default 2
         The number of bins, of all columns or of each; columns that a mapping leaves out get 2.
     cuts : mapping from str to sequence of float, optional
@@ -233,6 +234,8 @@ def discretize(
     method : {"quantile", "uniform", "kmeans"}, default "quantile"
         Bins of equal frequency (2 bins are cut at the median), of equal width, or around the means of
         clusters (:class:`sklearn.preprocessing.KBinsDiscretizer`, started from bins of equal width).
+    leave_out : collection of str
+        Columns that the result does not have, such as identifiers.
     na_values, sep
         As for :func:`as_table`.
 
@@ -269,6 +272,9 @@ def discretize(
         raise InputError(f'method must be "quantile", "uniform" or "kmeans", not {method!r}.')
     named = _names(columns)
     frame = read_frame(data, na_values=na_values, sep=sep)
+    unwanted = [leave_out] if isinstance(leave_out, str) else list(leave_out)
+    _check_columns(unwanted, frame.columns)
+    frame = frame.drop(columns=unwanted)
     given = {str(name): _check_cuts(name, points) for name, points in (cuts or {}).items()}
     _check_columns(given, frame.columns)
     rest = frame.drop(columns=list(given))
@@ -281,7 +287,7 @@ def discretize(
         values = _finite_numbers(frame, name)
         if values.min() == values.max():
             if columns is not None:
-                raise InputError(f"Column {name!r} is constant and cannot be cut. Leave it out of columns.")
+                raise InputError(f"Column {name!r} is constant and cannot be cut. Leave it out of {option('columns')}.")
             warnings.warn(f"Column {name!r} is constant; it is left as it is.", DataWarning, stacklevel=2)
             continue
         found[name] = _rounded(_cut_points(values, asked[name], method), values)
@@ -313,10 +319,11 @@ def _check_found(name: str, cuts: Sequence[float], bins: int) -> None:
 
 
 def _cannot_be_cut(names: Sequence[str]) -> InputError:
+    own = wording("cuts=", "--cut COLUMN=POINTS")
     return InputError(
-        f"So many values are equal to the smallest one that quantiles do not cut {listing(names)}. Use "
-        "more bins, "
-        'method="uniform" or method="kmeans", or give cut points of your own (cuts=).'
+        f"So many values equal the smallest one that quantiles do not cut {listing(names)}. Use more bins "
+        f"({keyword('bins')}), {option('method', 'uniform')} or {option('method', 'kmeans')}, or give your own cut "
+        f"points ({own}). A column that identifies rows or families should be left out ({keyword('leave_out')})."
     )
 
 
@@ -376,9 +383,10 @@ def _measurements(frame: pd.DataFrame) -> list[str]:
     if identifiers:
         one = len(identifiers) == 1
         warnings.warn(
-            f"{'Column' if one else 'Columns'} {listing(identifiers)} {'has' if one else 'have'} another whole number "
-            f"in each row, as an identifier has, and {'is' if one else 'are'} not cut. Name {'it' if one else 'them'} "
-            f"by {keyword('columns')} if {'it is a measurement' if one else 'they are measurements'}.",
+            f"{'Column' if one else 'Columns'} {listing(identifiers)} {'has' if one else 'have'} a different whole "
+            f"number in every row, like an identifier, and {'is' if one else 'are'} not cut. If "
+            f"{'it is a measurement, name it' if one else 'they are measurements, name them'} with "
+            f"{keyword('columns')}.",
             DataWarning,
             stacklevel=3,
         )
@@ -396,7 +404,7 @@ def _warn_of_stray_cells(series: pd.Series[Any]) -> None:
     if stray:
         warnings.warn(
             f"Column {series.name!r} is not cut: it has {len(labels):,} different values, all of them numbers but for "
-            f"{listing(stray)}. If {'that cell is' if len(stray) == 1 else 'those cells are'} missing, say so by "
+            f"{listing(stray)}. If {'that cell is' if len(stray) == 1 else 'those cells are'} missing, say so with "
             f"{keyword('na_values')}.",
             DataWarning,
             stacklevel=4,

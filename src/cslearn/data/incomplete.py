@@ -109,7 +109,7 @@ def _warn_misspelt(absent: Sequence[str], unused: Sequence[str]) -> None:
     """Name variables without a column and columns without a variable, if there are both."""
     if absent and unused:
         warnings.warn(
-            f"the data have no column for {listing(absent)}, so that nothing is known there, and columns that are no"
+            f"the data have no column for {listing(absent)}, so nothing is known about them, and columns that are no"
             f" variables of the model: {listing(unused)}. Are the names spelt alike?",
             DataWarning,
             stacklevel=4,

@@ -16,7 +16,7 @@ from cslearn.candidates.sets import DEFAULT_MEMORY, memory_of_tables
 from cslearn.data import Table
 from cslearn.estimators.greedy_search import greedy_search
 from cslearn.estimators.growing import GROWN_CHAINS, default_moves, first_scores, grown_prior
-from cslearn.estimators.incomplete import ROUNDS, copies_of, read_incomplete
+from cslearn.estimators.incomplete import ROUNDS, copies_of, read_incomplete, samples_once
 from cslearn.estimators.order_search import affordable, exact_memory
 from cslearn.estimators.settings import LEARNER, Chains, chains_of, selection_of
 from cslearn.grown import DEEPEST, GrownEngine, GrownScores, greedy_order
@@ -60,7 +60,8 @@ class Cost:
     """The time and memory that a fit will take; at most that, if `up_to`, as chains that agree end earlier.
 
     If `first_pass` it is that of the pass with two context variables alone, which a larger bound begins with. With
-    missing cells that are summed over, the times are those of each of so many `rounds`, and `seconds` that of all.
+    missing cells that are summed over, the times are those of each of so many `rounds`, of which so many `searches`
+    sample orders, and `seconds` that of all.
     """
 
     rows: int
@@ -75,6 +76,7 @@ class Cost:
     exact_seconds: float | None = None
     first_pass: bool = False
     rounds: int = 1
+    searches: int = 1
 
     @property
     def exact(self) -> bool:
@@ -92,15 +94,15 @@ class Cost:
     @property
     def seconds(self) -> float:
         """Seconds for everything that was estimated, selecting the candidates included."""
-        return self.rounds * (self.candidates.seconds + self.score_seconds + self.order_seconds)
+        return self.rounds * (self.candidates.seconds + self.score_seconds) + self.searches * self.order_seconds
 
     @property
     def dominated_by(self) -> str:
         """The phase that takes most of the time."""
         phases = {
-            "selecting candidates": self.candidates.seconds,
-            "scoring contexts": self.score_seconds,
-            "searching all orders" if self.exact else "sampling orders": self.order_seconds,
+            "selecting candidates": self.rounds * self.candidates.seconds,
+            "scoring contexts": self.rounds * self.score_seconds,
+            "searching all orders" if self.exact else "sampling orders": self.searches * self.order_seconds,
         }
         return max(phases, key=phases.__getitem__)
 
@@ -235,7 +237,9 @@ def estimate_cost_with_gaps(table: Table, own: Collection[str] = (), **options: 
     if not gappy.any():
         return estimate_cost(filled, **options)
     rows = np.repeat(np.arange(len(codes)), np.where(gappy, copies_of(int(gappy.sum())), 1))
-    return replace(estimate_cost(filled.take(rows), **options), rounds=1 + ROUNDS)
+    cost = estimate_cost(filled.take(rows), **options)
+    once = samples_once(options.get("search", "auto"), filled.p)
+    return replace(cost, rounds=1 + ROUNDS, searches=1 if once else 1 + ROUNDS)
 
 
 def _grown_cost(

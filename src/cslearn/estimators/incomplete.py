@@ -1,7 +1,7 @@
 """Learning from data with missing cells: structural expectation-maximisation.
 
 The structure is learned from completed data and the data are completed by the model learned, in turns. A completed
-table holds each row a few times, with its missing cells drawn anew from their distribution given the known ones, and
+table holds each row a few times, with its missing cells drawn from their distribution given the known ones, and
 counts each copy for its share: the counts are then unbiased estimates of the expected counts under the model, as in
 structural EM, with the noise of the draws. At last the parameters are estimated by EM on the structure of the last
 round, from the data as they are. Averages over stagings are not taken: those of completed tables came out no better
@@ -28,6 +28,7 @@ from cslearn.data.incomplete import MISSING_STATE, check_missing_label, refuse_m
 from cslearn.data.structural_gaps import warn_of_structural_gaps
 from cslearn.errors import EstimateWarning, InputError, LimitError
 from cslearn.estimators.evidence import relation_table
+from cslearn.estimators.order_search import AUTO_EXACT
 from cslearn.graphs.evidence import evidence_record
 from cslearn.inference.completed import completed_table
 from cslearn.inference.gaps import EMResult, em
@@ -35,7 +36,7 @@ from cslearn.inference.gaps import EMResult, em
 if TYPE_CHECKING:
     from cslearn.estimators.learner import CStreeLearner
 
-__all__ = ["ROUNDS", "copies_of", "fit_incomplete", "read_incomplete"]
+__all__ = ["ROUNDS", "copies_of", "fit_incomplete", "read_incomplete", "samples_once"]
 
 # Copies of each row with gaps in a completed table, fewer where these are many rows, and rounds of learning after the
 # first.
@@ -84,6 +85,17 @@ def copies_of(n_gappy: int) -> int:
     return min(COPIES, max(1, MOST_COPIED // max(n_gappy, 1)))
 
 
+def samples_once(search: Any, n_variables: int) -> bool:
+    """Tell whether orders are sampled in the last round only: where all of them are searched, every round does so.
+
+    Examples
+    --------
+    >>> samples_once("auto", 90), samples_once("auto", 10), samples_once("exact", 20)
+    (True, False, False)
+    """
+    return isinstance(search, str) and search == "auto" and n_variables > AUTO_EXACT
+
+
 def fit_incomplete(learner: CStreeLearner, X: Any, sample_weight: Any) -> None:
     """Fit a learner to data with missing cells: its attributes are those of the last round, and ``em_``."""
     from sklearn.base import clone
@@ -102,15 +114,22 @@ def fit_incomplete(learner: CStreeLearner, X: Any, sample_weight: Any) -> None:
         learner.cstree_ = _recorded(inner.cstree_, inner.cstree_.learning, own)
         return
     copies = copies_of(int((codes < 0).any(axis=1).sum()))
-    inner._learn(_first(filled, codes, rng))
-    seconds = dict(inner.timings_)
-    for _ in range(0 if inner.interrupted_ else ROUNDS):
-        before = inner.cstree_
-        inner._learn(completed_table(before, codes, weights, copies, rng))
-        seconds = {phase: spent + inner.timings_.get(phase, 0.0) for phase, spent in seconds.items()}
-        same = (inner.cstree_.order, inner.cstree_.stagings) == (before.order, before.stagings)
-        if same or inner.interrupted_:
+    # A table is completed by one model, so only the last round needs draws of orders and averages over them.
+    quick = (
+        clone(inner).set_params(search="greedy", parameters="mean") if samples_once(inner.search, filled.p) else inner
+    )
+    table, before, same, seconds = _first(filled, codes, rng), None, False, dict[str, float]()
+    for number in range(ROUNDS + 1):
+        last = number == ROUNDS or same
+        step = inner if last else quick
+        step._learn(table)
+        seconds = {phase: seconds.get(phase, 0.0) + spent for phase, spent in step.timings_.items()}
+        tree = step.cstree_
+        same = before is not None and (tree.order, tree.stagings) == (before.order, before.stagings)
+        if last or step.interrupted_ or (same and quick is inner):
+            inner = step
             break
+        table, before = completed_table(tree, codes, weights, copies, rng), tree
     learner.__dict__.update({k: v for k, v in vars(inner).items() if k.endswith("_")})
     learner.timings_ = seconds
     learner.em_ = _parameters(inner, codes, method, weights, rng)
@@ -143,7 +162,7 @@ def _parameters(
         for _ in range(DRAWN_ROUNDS):
             tree = tree.fit_parameters(completed_table(tree, codes, weights, random_state=rng), method, **options)
     warnings.warn(
-        "Some rows miss so many cells that depend on one another that sums over them are too large: parameters are"
+        "Some rows miss so many cells that depend on one another that the sums over them are too large: parameters are"
         " estimated from draws of these cells.",
         EstimateWarning,
         stacklevel=5,

@@ -54,6 +54,9 @@ if TYPE_CHECKING:
 
 __all__ = ["CStreeLearner"]
 
+# An exact search is advised if it takes at most so many seconds.
+LONGEST_ADVISED = 3600.0
+
 
 class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """Learn a CStree from categorical data.
@@ -473,8 +476,8 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
             sure = "" if error is None else f" Edge probabilities have standard errors up to {error:.2g}."
             warnings.warn(
                 f"the chains have not converged after {chains[0].n_iter:,} moves each:"
-                f" {self.posterior_.verdict.reason}.{sure} The model may be good all the same. For surer probabilities"
-                f" give {self._remedies()}{self._what_more_takes()}.",
+                f" {self.posterior_.verdict.reason}.{sure} The model itself may still be good. For more certain"
+                f" probabilities give {self._remedies()}{self._what_more_takes()}.",
                 ConvergenceWarning,
                 stacklevel=3,
             )
@@ -483,7 +486,7 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         """Return how long converging chains will take, if that can be told."""
         longer, seconds = self.posterior_.verdict.longer, self.timings_.get("orders", 0.0)
         if not np.isfinite(longer):
-            return "; how many moves that takes cannot be told, as the chains disagree"
+            return "; the chains disagree too much to say how many moves are needed"
         moves = round(longer * self.posterior_.chains[0].n_iter, -2)
         return f"; about {moves:,.0f} moves are needed, which take {duration(longer * seconds)}"
 
@@ -495,8 +498,14 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         if self.posterior_.settings.get("n_temperatures") == 1 and offers("n_temperatures"):
             found.append(f"several temperatures ({option('n_temperatures', 4)})")
         if scores is not None and is_feasible(scores, self.max_memory):
+            from cslearn.estimators.cost import exact_seconds
+
+            # Deep contexts make this long among many variables.
+            seconds = exact_seconds(scores) if scores.grown else 0.0
             without = "" if options.checkpoint is None else f" without {option('checkpoint')}"
-            found.insert(0, f"{option('search', 'exact')}{without}, which searches all orders")
+            takes = f" ({duration(seconds)})" if seconds >= 1 else ""
+            if seconds <= LONGEST_ADVISED:
+                found.insert(0, f"{option('search', 'exact')}{without}, which searches all orders{takes}")
         return f"{', '.join(found[:-1])}, or {found[-1]}"
 
 

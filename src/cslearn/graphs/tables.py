@@ -79,10 +79,14 @@ class WeighedRelation:
             return self.relation.in_words()
         if self.verdict == "undecided":
             return f"whether {self.relation.in_words(dependent=True)} is undecided"
+        return f"{self.dependence()}, which the model ignores"
+
+    def dependence(self) -> str:
+        """Return in words the dependence that speaks most strongly against the relation."""
         shown = self.relation
         if self.against is not None:
             shown = CSIRelation(shown.left, self.against, shown.context, shown.given)
-        return f"{shown.in_words(dependent=True)}, which the model ignores"
+        return shown.in_words(dependent=True)
 
     def in_symbols(self, latex: bool = False) -> str:
         """Return the relation with its sign of independence, questioned or struck out if the data do not support it."""

@@ -24,7 +24,7 @@ NO_EFFECT, TOO_FEW, OPEN = "no effect", "too few rows to tell", "depends on the 
 IGNORED = "the data show a difference that the model leaves out"
 
 DIRECTIONS = (
-    "An arrow from a to b says that b is predicted from a in one order of the variables that fits the data well. Often"
+    "An arrow from a to b says that b is predicted from a, in one order of the variables that fits the data well. Often"
     " the data fit the opposite direction equally well, and they never rule out a common cause that was not measured."
     " Read arrows as causes, and what follows from them as effects, only where you know this from elsewhere."
 )

@@ -171,7 +171,7 @@ def phrased(relations: str, printed: str) -> dict[str, Any]:
 
 def counted(page: str) -> dict[str, Any]:
     """Compare the counts of each variable in a report with the number of rows that it states."""
-    found = re.search(r'<script type="application/json" id="content">(.*?)</script>', page, re.DOTALL)
+    found = re.search(r'<script id="data" type="application/json">(.*?)</script>', page, re.DOTALL)
     assert found is not None
     content = json.loads(found[1])
     sums = [sum(sum(stage["n"]) for stage in variable["stages"]) for variable in content["variables"]]
@@ -220,8 +220,8 @@ def page(results: dict[str, dict[str, Any]]) -> list[str]:
     yes = {True: "yes", False: "no"}
     text = [
         "Eleven public tables as their packages have them, used from the command line with its defaults:"
-        " `discretize` where there are measurements, `fit`, `show`, `edges`, `report`, then `predict` and `score` of the"
-        f" raw table. The packages ({', '.join(PACKAGES)}) are installed into `build/tables` on the first run.",
+        " `discretize` where there are measurements, `fit`, `show`, `edges`, `report`, and `predict` and `score` on"
+        f" the raw table. The packages ({', '.join(PACKAGES)}) are installed into `build/tables` on the first run.",
         table(
             ["table", "package", "file", "left out", "options of `fit`"],
             [
@@ -246,9 +246,9 @@ def page(results: dict[str, dict[str, Any]]) -> list[str]:
                 for n, r in results.items()
             ],
         ),
-        'Context-specific relations by what the data say of them. *Refuted* counts sentences of the form "does not depend"'
-        " with a log Bayes factor below 0, which must not occur. *Counts* are those in the report: of each variable they"
-        " sum to the rows that the report states, to within *off by*; with missing cells they are expected counts.",
+        'Relations by what the data say of them. *Refuted* counts sentences that say "does not depend" with a log'
+        " Bayes factor below 0, which must not occur. *Counts* are those in the report: for each variable they sum to"
+        " the rows that the report states, to within *off by*; with missing cells they are expected counts.",
         table(
             ["table", "supported", "undecided", "ignored", "refuted", "counts of", "off by", "expected"],
             [
@@ -265,8 +265,8 @@ def page(results: dict[str, dict[str, Any]]) -> list[str]:
                 for n, r in results.items()
             ],
         ),
-        "Predictions and scores of the raw table beside those of the table that was cut, and the accuracy on the rows of"
-        " the fit, which flatters the model, beside that of always saying the most frequent state.",
+        "Predictions and scores of the raw table beside those of the table that was cut. The accuracy is on the rows of"
+        " the fit, which flatters the model; beside it is that of always predicting the most frequent state.",
         table(
             ["table", "target", "same predictions", "same score", "accuracy", "most frequent"],
             [

@@ -165,10 +165,12 @@
       type: "button", class: "link", title: "Show the graph in this context", onclick: () => chooseAll(r.context),
     }, sentence(r)))));
     const parts = [el("h3", null, "Main findings")];
+    const error = data.learning?.edge_error ?? 0;
+    const roughly = error > 0.1 ? ` The chains disagree (standard errors up to ${error.toPrecision(2)}): take these probabilities and directions as rough.` : "";
     const sure = edges.filter((edge) => edge.probability >= 0.9).length;
     const told = edges.filter((edge) => edge.probability >= 0.9 && edge.directed).length;
     if (edges.some((edge) => edge.probability !== undefined)) {
-      parts.push(el("p", null, `${count(sure)} of the ${plural(edges.length, "dependence")} have a probability of 0.9 or more; of these the data tell the direction of ${count(told)}.`));
+      parts.push(el("p", null, `${count(sure)} of the ${plural(edges.length, "dependence")} have a probability of 0.9 or more; the data identify the direction of ${count(told)} of them.${roughly}`));
     }
     const degrees = variables.map((_, v) => edges.filter((edge) => edge.parent === v || edge.child === v).length);
     const hubs = order.filter((v) => degrees[v] > 2).sort((a, b) => degrees[b] - degrees[a]).slice(0, 5);
@@ -180,7 +182,7 @@
     const supported = withEvidence ? ranked("supported", 1) : relations.slice(0, 6);
     if (supported.length) parts.push(el("p", null, withEvidence ? "Best supported by the data:" : "In the model:"), items(supported));
     const ignored = ranked("ignored", -1);
-    if (ignored.length) parts.push(el("p", null, "The data speak for these, and the model ignores them:"), items(ignored));
+    if (ignored.length) parts.push(el("p", null, "The data support these, and the model ignores them:"), items(ignored));
     if (report.gaps) parts.push(el("p", { class: "note" }, report.gaps.note));
     parts.push(el("p", { class: "hint" }, hint));
     return parts;
@@ -871,7 +873,7 @@
       cell: (r) => [r.context.length ? el("button", {
         type: "button", class: "link", title: "Show the graph in this context",
         onclick: () => { chooseAll(r.context); byId("graph").scrollIntoView({ block: "start" }); },
-      }, where(r)) : null, whatever(r)],
+      }, where(r) + whatever(r)) : whatever(r)],
     },
   ];
   if (withEvidence) {
@@ -895,7 +897,7 @@
       const many = (verdict) => count(relations.filter((r) => r.verdict === verdict).length);
       byId("relations-lead").append(
         ` The log Bayes factor (natural${report.ess === null ? "" : `, equivalent sample size ${report.ess}`}) compares each relation of the model with the best split on one of the variables that it leaves out.`
-        + ` The data support ${many("supported")} of the relations and leave ${many("undecided")} undecided. They speak against ${many("ignored")}, which the model ignores${bounded ? ": a larger context bound may tell these apart" : ": beside the prior's price of a split that evidence did not suffice"}.`);
+        + ` The data support ${many("supported")} of the relations and leave ${many("undecided")} undecided. They contradict ${many("ignored")}: there the model ignores a dependence${bounded ? ", which a larger context bound may include" : " because the evidence for it did not outweigh the prior's penalty for a split"}.`);
     } else {
       byId("relations-lead").append(" Give the data to the report to see how strong the evidence for each of them is.");
     }
@@ -1206,7 +1208,7 @@
   // What the values of settings mean, where the word alone does not say it.
   const VALUES = {
     stagings: { tree: "those that a decision tree draws", all: "all" },
-    estimate: { best: "the best one found", central: "one in the middle of the drawn ones" },
+    estimate: { best: "the best one found", central: "a central one among those sampled" },
     parameters: { averaged: "posterior means over all stagings", mean: "posterior means", map: "posterior modes", mle: "relative frequencies" },
     search: { exact: "all orders", mcmc: "chains" },
     missing: { error: "none", drop: "rows with any were left out", state: "a state of their own", em: "expectation-maximisation" },

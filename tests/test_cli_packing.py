@@ -298,7 +298,7 @@ def test_a_fit_that_is_interrupted_leaves_no_packed_file(run, tmp_path, monkeypa
         assert len(list((tmp_path / "temporary").glob("*/table.cspack"))) == 1
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("cslearn.estimators.learner.CStreeLearner.fit", interrupted)
+    monkeypatch.setattr("cslearn.estimators.learner.Learner.fit", interrupted)
     assert run("fit", tmp_path / "all.csv", "-o", tmp_path / "model.json")[0] != 0
     assert list((tmp_path / "temporary").iterdir()) == []
     assert not (tmp_path / "model.json").exists()

@@ -355,13 +355,14 @@ def demo(json_output: Json = False, seed: Seed = 0) -> None:
     """Learn a built-in example: no file and no network needed."""
     from cslearn.cli.text import fit_document, print_demo
     from cslearn.datasets import chickenpox_model
-    from cslearn.estimators import Chains, CStreeLearner
+    from cslearn.estimators import Chains
+    from cslearn.estimators.learner import Learner
 
     truth = chickenpox_model()
     data = truth.sample(10_000, random_state=seed)
     # What comes first in a child's life cannot depend on what comes later.
     first_comes = {"tiers": [[v] for v in truth.order]}
-    learner = CStreeLearner(knowledge=first_comes, search=Chains(n_iter=1000), random_state=seed).fit(data)
+    learner = Learner(knowledge=first_comes, search=Chains(n_iter=1000), random_state=seed).fit(data)
     if json_output:
         print(json.dumps(fit_document(learner)))
     else:
@@ -429,7 +430,7 @@ def fit(
     from cslearn.cli.progress import fit_progress
     from cslearn.cli.tables import read_gaps, with_file
     from cslearn.cli.text import fit_document, print_fit
-    from cslearn.estimators import CStreeLearner
+    from cslearn.estimators.learner import Learner
 
     mask = None
     leave_out, gaps = columns_of(leave_out), read_gaps(missing)
@@ -446,7 +447,7 @@ def fit(
     with fit_table(data, read, packing if mask is None and table_format is None else None) as table:
         _note_rare_states(table)
         with fit_progress() as callback:
-            learner = CStreeLearner(
+            learner = Learner(
                 beta=_number(beta),
                 candidates=_selection(candidates, alpha, level, graph),
                 max_memory=_bytes(max_memory),

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from cslearn import CStree
     from cslearn.data import TableLike
-    from cslearn.estimators import CStreeLearner
     from cslearn.estimators.cost import Cost
+    from cslearn.estimators.learner import Learner
     from cslearn.graphs import RelationTable
     from cslearn.priors import Prior
 
@@ -85,7 +85,7 @@ def model_document(tree: CStree) -> dict[str, Any]:
     }
 
 
-def fit_document(learner: CStreeLearner) -> dict[str, Any]:
+def fit_document(learner: Learner) -> dict[str, Any]:
     """Return what a fit found: the structure, the evidence for its relations, scores and timings."""
     return {
         **model_document(learner.cstree_),
@@ -103,7 +103,7 @@ def fit_document(learner: CStreeLearner) -> dict[str, Any]:
     }
 
 
-def _chains_document(learner: CStreeLearner) -> dict[str, Any]:
+def _chains_document(learner: Learner) -> dict[str, Any]:
     verdict, chains = learner.posterior_.verdict, learner.posterior_.chains
     return {
         "n_chains": len(chains),
@@ -236,7 +236,7 @@ def _in_words(prior: Prior, beta: int) -> str:
     return prior.name + (f" ({settings})" if settings else "")
 
 
-def _print_learned(console: Console, learner: CStreeLearner, verbose: bool = False) -> None:
+def _print_learned(console: Console, learner: Learner, verbose: bool = False) -> None:
     tree = learner.cstree_
     edges = sum(map(len, tree.parents.values()))
     _say(
@@ -272,7 +272,7 @@ def _print_learned(console: Console, learner: CStreeLearner, verbose: bool = Fal
     _say(console, f"Seconds: {phases} ({learner.n_iter_:,} moves, {_rate(moves)} a second)")
 
 
-def print_fit(learner: CStreeLearner, table: TableLike, output: Path, verbose: bool = False) -> None:
+def print_fit(learner: Learner, table: TableLike, output: Path, verbose: bool = False) -> None:
     """Print what a fit found; `verbose` adds the prior, the equivalent sample size and the scores."""
     console = _console()
     _say(console, f"Learned from {_plural(table.n, 'row')}:")
@@ -322,7 +322,7 @@ def print_relations(table: RelationTable) -> None:
     _say(console, str(table) if len(table) else NO_RELATIONS)
 
 
-def print_demo(learner: CStreeLearner, truth: CStree, data: pd.DataFrame) -> None:
+def print_demo(learner: Learner, truth: CStree, data: pd.DataFrame) -> None:
     """Print the story of the demo."""
     from cslearn.metrics import kl_divergence
 

@@ -17,7 +17,8 @@ from cslearn.cstree import CStree
 from cslearn.data import as_frame, incomplete_codes
 from cslearn.data._gaps import gaps_of
 from cslearn.errors import InputError
-from cslearn.estimators.learner import CStreeLearner, has_names
+from cslearn.estimators.estimator import CStreeLearner
+from cslearn.estimators.learner import has_names
 from cslearn.inference.prediction import target_probabilities
 
 __all__ = ["CStreeClassifier"]

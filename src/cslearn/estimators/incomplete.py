@@ -34,7 +34,7 @@ from cslearn.inference.completed import completed_table
 from cslearn.inference.gaps import EMResult, em
 
 if TYPE_CHECKING:
-    from cslearn.estimators.learner import CStreeLearner
+    from cslearn.estimators.learner import Learner
 
 __all__ = ["ROUNDS", "copies_of", "fit_incomplete", "read_incomplete", "samples_once"]
 
@@ -96,7 +96,7 @@ def samples_once(search: Any, n_variables: int) -> bool:
     return isinstance(search, str) and search == "auto" and n_variables > AUTO_EXACT
 
 
-def fit_incomplete(learner: CStreeLearner, X: Any, sample_weight: Any) -> None:
+def fit_incomplete(learner: Learner, X: Any, sample_weight: Any) -> None:
     """Fit a learner to data with missing cells: its attributes are those of the last round, and ``em_``."""
     from sklearn.base import clone
 
@@ -105,7 +105,8 @@ def fit_incomplete(learner: CStreeLearner, X: Any, sample_weight: Any) -> None:
     warn_of_structural_gaps(filled.variables, filled.states, list(codes.T))
     rng = np.random.default_rng(learner._seeds()[0].spawn(1)[0])
     weights = np.ones(len(codes)) if filled.weights is None else filled.weights
-    inner = clone(learner).set_params(missing="error", states=None)
+    inner = clone(learner)
+    inner.missing, inner.states = "error", None
     method: Method = "mean" if learner.parameters == "averaged" else learner.parameters
     if (codes >= 0).all():
         inner._learn(filled)
@@ -148,7 +149,7 @@ def fit_incomplete(learner: CStreeLearner, X: Any, sample_weight: Any) -> None:
 
 
 def _parameters(
-    learner: CStreeLearner,
+    learner: Learner,
     codes: NDArray[np.int32],
     method: Method,
     weights: NDArray[np.float64],

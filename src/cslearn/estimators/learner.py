@@ -1,4 +1,4 @@
-"""CSlearn, Algorithm 1 of the paper, as a scikit-learn estimator."""
+"""CSlearn, Algorithm 1 of the paper."""
 
 from __future__ import annotations
 
@@ -8,16 +8,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from importlib.metadata import version
+from inspect import signature
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
 
 from cslearn._numerics import RandomState, as_generator
-from cslearn._parameters import check, with_nested
+from cslearn._parameters import check
 from cslearn._wording import duration, offers, option, spoken_value
 from cslearn.candidates import CandidateSets, Knowledge
 from cslearn.candidates.sets import DEFAULT_MEMORY
@@ -51,130 +50,22 @@ from cslearn.scores import Scores
 
 if TYPE_CHECKING:
     from cslearn.ensemble import CStreeEnsemble
+    from cslearn.inference import EMResult
 
-__all__ = ["CStreeLearner"]
+__all__ = ["Learner"]
 
 # An exact search is advised if it takes at most so many seconds.
 LONGEST_ADVISED = 3600.0
 
 
-class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
-    """Learn a CStree from categorical data.
+class Learner:
+    """What :class:`cslearn.CStreeLearner` does, without scikit-learn, whose import takes longer than a small fit.
 
-    Candidate context variables are selected (or all are taken), orders of the variables are searched or sampled, the
-    most probable staging for one of them is found, and its parameters are estimated.
-
-    Parameters
-    ----------
-    beta : "auto", int, or mapping of str to int or "auto"
-        Context bound: no stage has more context variables. ``"auto"`` grows decision trees as deep as the data ask for,
-        up to ten context variables; so does a number beyond two, as their bound, unless the variables are few enough
-        for exact sums; see :mod:`cslearn.grown`. With two, the sums over stagings are exact (the paper's algorithm); a
-        prior that weighs stagings rather than trees has only these, and ``"auto"`` is two then. A mapping gives some
-        variables a bound of their own, all others two.
-    candidates : {"auto", "all", "screen", "pc", "grasp"}, All, Screen, PC, GRaSP, graph, mapping or matrix
-        Which variables may be context variables of which; see :func:`cslearn.candidates.candidate_sets`. ``"auto"``
-        takes all with deep contexts, and with two context variables all while `max_memory` and time allow it, and
-        otherwise a repeated screen. ``"pc"`` and ``"grasp"`` need the extra ``cslearn[phase1]``. Objects have
-        parameters of their own, such as ``PC(level=0.01, alpha=10)``: `alpha` bounds the candidates of a variable.
-    max_memory : float
-        Bytes that contexts may take before some are forgotten, or with two context variables the tables of scores
-        before ``candidates="auto"`` turns to a screen, whose sets are cut to what there is room for.
-    prior : {"adaptive", "tree", "sparse", "uniform"} or Prior
-        Prior over the stagings of a variable given the order; see :mod:`cslearn.priors`. ``"adaptive"`` has
-        probabilities that the data choose: of a :class:`cslearn.priors.ParentsPrior` for deep contexts
-        (:mod:`cslearn.grown.adaptive`), of a :class:`cslearn.priors.TreePrior` for two context variables
-        (:mod:`cslearn.orders.adaptive`).
-    ess : float or "auto"
-        Equivalent sample size of the Dirichlet priors; ``"auto"`` lets the data choose it in the same way.
-    estimate : {"auto", "best", "central"}
-        Which order the learned model has: the most probable one met, or one in the middle of the posterior, whose
-        CStree has the least mean divergence from those of drawn orders
-        (:meth:`cslearn.posterior.CStreePosterior.central_tree`). ``"auto"`` takes the best of an exact search and the
-        central one of chains, which predicts a little better among many variables. Of a search that was interrupted
-        the best is taken.
-    parameters : {"averaged", "mean", "map", "mle"}
-        How the parameters are estimated: by the posterior mean over all stagings of the order
-        (:mod:`cslearn.estimators.averaging`), or given the best staging (:meth:`cslearn.CStree.fit_parameters`).
-    search : {"auto", "greedy", "exact", "mcmc"} or Chains
-        How orders are searched: all of them, by dynamic programming (``"exact"``: up to 22 variables, within
-        `max_memory`), by chains of the relocation Gibbs sampler, whose length and number
-        ``search=Chains(n_iter=..., n_chains=...)`` says (:class:`cslearn.Chains`), or no further than to a first good
-        order (``"greedy"``). ``"auto"`` takes all of them where that is a matter of seconds (up to 18 variables, or 12
-        with deep contexts), and otherwise chains.
-    knowledge : Knowledge or mapping, optional
-        Forbidden and required edges and tiers; see :class:`cslearn.candidates.Knowledge`.
-    states : mapping of str to sequence of states, optional
-        States of some or all variables, if not all of them are in the data or their order matters.
-    missing : {"error", "drop", "state", "em"} or mapping
-        What is done about missing values; see :func:`cslearn.data.as_table`. With ``"em"`` the structure is learned
-        from data completed by the model learned before, in turns, and the parameters by expectation-maximisation; see
-        :mod:`cslearn.estimators.incomplete`.
-    random_state : int, RandomState or None
-        Seed. The same seed gives the same result for any number of jobs.
-    n_jobs : int, optional
-        Threads; all cores by default, or with -1.
-    callback : callable, optional
-        Called as ``callback(phase, progress)`` while fitting: `phase` is a string, `progress` a
-        :class:`cslearn.orders.Progress`, or None when a phase begins. With ``search="exact"`` it is told what the
-        search will take before it begins, by the same estimate as ``cslearn estimate``.
-
-    Attributes
-    ----------
-    cstree_ : CStree
-        The learned model.
-    order_ : tuple of str
-        The order of ``cstree_``; the best order met is ``posterior_.best.best_order``, by columns.
-    estimate_ : {"best", "central"}
-        How that order was chosen.
-    candidates_ : CandidateSets
-        The candidate sets that were used; beyond two context variables they may be smaller than those selected first,
-        which a note in them says.
-    prior_ : Prior
-        The prior over stagings, chosen by the data if it is adaptive.
-    ess_ : float
-        The equivalent sample size, chosen by the data if it is ``"auto"``.
-    gamma_ : float
-        How the prior count of a stage shrinks with the number `q` of outcomes of its context variables: it is
-        ``ess_ * q ** -gamma_``. 1, as in BDeu, with two context variables; chosen by the data with deep ones.
-    posterior_ : CStreePosterior
-        The posterior over orders and CStrees.
-    betas_ : dict of str to int
-        The context bound of each variable; with ``beta="auto"`` what its stages have, and at least two.
-    relations_ : RelationTable
-        The CSI relations of the model with the evidence for them, strongest first: a sequence of
-        :class:`cslearn.graphs.WeighedRelation` that prints as a table.
-    log_order_score_ : float
-        Log of ``P(data, order)`` for the order of the model; ``posterior_.best.best_log_score`` is the largest.
-    log_score_ : float
-        Log of ``P(data, stagings, order)`` for the learned structure.
-    timings_ : dict of str to float
-        Seconds by phase.
-    n_iter_ : int
-        Moves made by all chains together.
-    interrupted_ : bool
-        Whether Ctrl-C ended the search early; the model is the best found until then.
-    em_ : EMResult
-        Only with ``missing="em"``: how the likelihood grew; see :func:`cslearn.inference.em`.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of str
-        Names of the variables; not there if the data had none.
-
-    Examples
-    --------
-    >>> from cslearn import CStreeLearner
-    >>> from cslearn.datasets import chickenpox_model
-    >>> data = chickenpox_model().sample(10_000, random_state=0)
-    >>> first_comes = {"tiers": [["background"], ["diagnosis"], ["exposed"], ["carrier"]]}
-    >>> learner = CStreeLearner(knowledge=first_comes, random_state=0).fit(data)
-    >>> for supported in learner.relations_:
-    ...     print(supported.relation.in_words())
-    carrier does not depend on background and diagnosis once exposed is no
-    carrier does not depend on background once exposed is yes and diagnosis is no
-    exposed does not depend on background once diagnosis is yes
-    >>> round(learner.score(data), 2)
-    -2.15
+    The parameters and attributes are those of :class:`cslearn.CStreeLearner`, which is this class as an estimator of
+    scikit-learn; the command line needs no more than this one.
     """
+
+    em_: EMResult
 
     def __init__(
         self,
@@ -209,12 +100,11 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         self.n_jobs = n_jobs
         self.callback = callback
 
-    def set_params(self, **params: Any) -> CStreeLearner:
-        """Set parameters, also those of `search` and `candidates`, such as ``search__n_iter``."""
-        super().set_params(**with_nested(self, params))
-        return self
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters by name; those of `search` and `candidates` are in these, whatever `deep` says."""
+        return {name: getattr(self, name) for name in signature(type(self)).parameters}
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, interventions: Any = None) -> CStreeLearner:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, interventions: Any = None) -> Self:
         """Learn a CStree.
 
         Parameters
@@ -236,6 +126,7 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         Returns
         -------
         CStreeLearner
+            The learner itself.
         """
         self._check_parameters()
         if gaps_of(self.missing)[0] == "em":
@@ -349,6 +240,8 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         carrier   no  yes
         0        0.2  0.8
         """
+        from sklearn.utils.validation import check_is_fitted
+
         from cslearn.ensemble import far_orders, grown_ensemble
 
         check_is_fitted(self)
@@ -372,6 +265,8 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
 
     def score_samples(self, X: Any) -> NDArray[np.float64]:
         """Return the log-probability of every row of `X` under the learned model."""
+        from sklearn.utils.validation import check_is_fitted
+
         check_is_fitted(self)
         shape = np.shape(X) if isinstance(X, np.ndarray | list) and not has_names(X) else ()
         if len(shape) == 2 and shape[1] != self.n_features_in_:
@@ -384,15 +279,6 @@ class CStreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return the (weighted) mean log-probability of the rows of `X` under the learned model; larger is better."""
         return float(np.average(self.score_samples(X), weights=sample_weight))
-
-    def __sklearn_tags__(self) -> Any:
-        """Tell scikit-learn what data the learner takes."""
-        tags = super().__sklearn_tags__()
-        tags.estimator_type = "density_estimator"
-        tags.input_tags.categorical = True
-        tags.input_tags.string = True
-        tags.non_deterministic = False
-        return tags
 
     def _seeds(self) -> tuple[np.random.SeedSequence, int | None]:
         """Return the seed of the chains, and that of phase 1."""

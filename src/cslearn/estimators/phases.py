@@ -59,7 +59,7 @@ from cslearn.priors import ADAPTIVE, Prior, TreePrior
 from cslearn.scores import Scores
 
 if TYPE_CHECKING:
-    from cslearn.estimators.learner import CStreeLearner
+    from cslearn.estimators.learner import Learner as CStreeLearner
 
 __all__ = [
     "Data",

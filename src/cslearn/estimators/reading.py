@@ -13,17 +13,17 @@ from cslearn.estimators.growing import grown_prior
 from cslearn.estimators.settings import selection_of
 
 if TYPE_CHECKING:
-    from cslearn.estimators.learner import CStreeLearner
+    from cslearn.estimators.learner import Learner
 
 __all__ = ["read_table"]
 
 
-def read_table(learner: CStreeLearner, data: Any, sample_weight: Any, *, packed: bool) -> TableLike:
+def read_table(learner: Learner, data: Any, sample_weight: Any, *, packed: bool) -> TableLike:
     """Read a table.
 
     Parameters
     ----------
-    learner : CStreeLearner
+    learner : Learner
         Its settings say what is needed of the rows.
     data, sample_weight
         As for :meth:`cslearn.CStreeLearner.fit`.
@@ -56,7 +56,7 @@ def read_table(learner: CStreeLearner, data: Any, sample_weight: Any, *, packed:
     return as_table(data, **options)
 
 
-def _reader_of_rows(learner: CStreeLearner, table: TableLike) -> str | None:
+def _reader_of_rows(learner: Learner, table: TableLike) -> str | None:
     """Return what it is that reads rows one by one; None if all that is asked for is counted."""
     selection = selection_of(learner.candidates).arguments()
     if grown_prior(learner.beta, learner.prior, table.cards) is None:

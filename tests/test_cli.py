@@ -514,6 +514,13 @@ def test_starting_up_loads_nothing_heavy(code):
         assert f"'{heavy}'" not in loaded
 
 
+def test_the_learner_of_the_command_line_does_not_load_scikit_learn():
+    loaded = python("import cslearn.cli.text, cslearn.estimators.learner, sys; print(list(sys.modules))")
+    assert "'cslearn.estimators.learner'" in loaded
+    for heavy in ("sklearn", "pandas", "scipy.stats", "joblib", "networkx"):
+        assert f"'{heavy}'" not in loaded
+
+
 def test_public_names_are_there():
     names = python(
         "import cslearn; print([getattr(cslearn, n).__name__ for n in cslearn.__all__], cslearn.__version__)"

@@ -7,9 +7,12 @@ import atexit
 import logging
 import shutil
 import tempfile
+from collections.abc import Callable
+from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
-from numba import config, njit
+from numba import config, njit, types
 from numba.core import event
 
 __all__ = ["inner", "outer"]
@@ -54,5 +57,24 @@ event.register("numba:compile", _Notice(_use_a_directory_that_can_be_written()))
 # where that takes long there are few calls and few layers.
 _OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 _NO_WRAPPER: dict[str, Any] = {"no_cpython_wrapper": True}
-outer = njit(**_OPTIONS)
-inner = njit(**_OPTIONS, **_NO_WRAPPER)
+# A digest of all kernels: what was compiled from other versions of them is not used, whichever file was changed.
+_VERSION = sha256(b"".join(path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py")))).digest()
+
+
+def _kernel(**options: Any) -> Callable[[Callable[..., Any]], Any]:
+    """Return a decorator that has a function compiled once for each type of its arguments, not for each constant."""
+
+    def decorate(function: Callable[..., Any]) -> Any:
+        made = njit(**options)(function)
+        typed = made.get_call_template
+        made.get_call_template = lambda args, kws: typed(
+            tuple(types.unliteral(kind) for kind in args), {name: types.unliteral(kind) for name, kind in kws.items()}
+        )
+        made._cache._cache_file._source_stamp = _VERSION
+        return made
+
+    return decorate
+
+
+outer = _kernel(**_OPTIONS)
+inner = _kernel(**_OPTIONS, **_NO_WRAPPER)

@@ -30,7 +30,7 @@ def children(n, seed=0):
 def test_it_is_the_joint_model_asked_for_the_class():
     X, y = children(500)
     classifier = CStreeClassifier(CStreeLearner(**QUICK)).fit(X, y)
-    tree = CStreeLearner(**{**QUICK, "beta": {"carrier": "auto"}}).fit(pd.concat([X, y], axis=1)).cstree_
+    tree = CStreeLearner(**QUICK).fit(pd.concat([X, y], axis=1)).cstree_
     assert classifier.cstree_ == tree
     assert classifier.target_ == "carrier"
     assert classifier.classes_.tolist() == ["no", "yes"]
@@ -40,7 +40,7 @@ def test_it_is_the_joint_model_asked_for_the_class():
 
 
 def test_the_learner_is_a_parameter_and_its_parameters_are_nested():
-    assert set(CStreeClassifier().get_params()) == {"learner", "class_beta", "class_weight", "averaged"}
+    assert set(CStreeClassifier().get_params()) == {"learner", "class_weight", "averaged"}
     classifier = CStreeClassifier(CStreeLearner(beta=1, ess=2.0, search=Chains(n_iter=50)), class_weight="balanced")
     copied = clone(classifier)
     assert copied.learner is not classifier.learner
@@ -55,10 +55,6 @@ def test_the_learner_is_a_parameter_and_its_parameters_are_nested():
     ("settings", "message"),
     [
         ({"learner": "fast"}, "learner is a CStreeLearner or None, not 'fast'"),
-        (
-            {"class_beta": 1},
-            'class_beta, the context bound of the class, is a whole number from 2, "auto" or None',
-        ),
         ({"class_weight": "even"}, 'class_weight is a mapping of classes to weights, "balanced" or None, not'),
         ({"averaged": "yes"}, "averaged is True or False, not 'yes'"),
     ],
@@ -75,9 +71,7 @@ def test_the_learner_that_is_given_is_not_fitted_itself():
     classifier = CStreeClassifier(learner).fit(X, y)
     assert learner.beta == 2
     assert not hasattr(learner, "cstree_")
-    assert classifier.learner_.beta == {"carrier": "auto"}
-    for beta in (1, {"exposed": 3}):
-        assert CStreeClassifier(CStreeLearner(**{**QUICK, "beta": beta})).fit(X, y).learner_.beta == beta
+    assert classifier.learner_.beta == 2
 
 
 def test_classes_of_any_kind_and_names_that_clash():
@@ -123,18 +117,12 @@ def rule(n, seed):
     return X, pd.Series(np.where(X[["a", "b", "c"]].sum(axis=1) % 2, "odd", "even"), name="parity")
 
 
-def test_the_bound_of_the_class_is_raised_where_its_data_ask_for_it():
+def test_what_three_features_say_together_is_learned_with_a_larger_bound():
     X, y = rule(400, 0)
-    classifier = CStreeClassifier(CStreeLearner(beta=2, random_state=0)).fit(X, y)
-    assert classifier.learner_.betas_ == {**dict.fromkeys("abcde", 2), "parity": 3}
     new, truth = rule(1000, 1)
-    assert classifier.score(new, truth) == 1.0
-    assert CStreeClassifier(class_beta=None).fit(X, y).score(new, truth) < 0.6
-    # Where nothing asks for it the bound stays, and so does the model.
-    X, y = children(500)
-    assert set(CStreeClassifier(CStreeLearner(**QUICK)).fit(X, y).learner_.betas_.values()) == {2}
-    free, kept = (CStreeClassifier(CStreeLearner(**QUICK), class_beta=beta).fit(X, y) for beta in ("auto", None))
-    assert free.cstree_ == kept.cstree_
+    two, three = (CStreeClassifier(CStreeLearner(beta=beta, random_state=0)).fit(X, y) for beta in (2, 3))
+    assert three.score(new, truth) == 1.0
+    assert two.score(new, truth) < 0.6
 
 
 def test_averaged_prediction_is_that_of_the_posterior():
@@ -260,9 +248,7 @@ def check_mushrooms(n_splits):
     for split in range(n_splits):
         rng = np.random.default_rng(split)
         train = rng.permutation(len(data)) < 0.7 * len(data)
-        classifier = CStreeClassifier(CStreeLearner(beta=2, search=Chains(n_iter=300, n_chains=1), random_state=0)).fit(
-            X[train], y[train]
-        )
+        classifier = CStreeClassifier(CStreeLearner(search="greedy", random_state=0)).fit(X[train], y[train])
         holes = X[~train].mask(rng.random(X[~train].shape) < 0.3)
         truth = y[~train].to_numpy()
         for test, scores in ((X[~train], full), (holes, gappy)):

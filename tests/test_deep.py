@@ -1,8 +1,8 @@
-"""Beyond two context variables: candidates from a first pass, bounds raised where the data ask for it."""
+"""Beyond two context variables: sums over all stagings of small candidate sets, and what is refused."""
 
 import itertools
 import os
-from math import isclose, log
+from math import isclose
 
 import networkx as nx
 import numpy as np
@@ -10,14 +10,12 @@ import pandas as pd
 import pytest
 
 import naive
-from cslearn import Chains, CStree, CStreeLearner
+from cslearn import All, Chains, CStree, CStreeLearner
 from cslearn.data import as_table
 from cslearn.datasets import load_alarm, true_edges
-from cslearn.errors import DataWarning, InputError, LimitError
-from cslearn.estimators.context_bounds import check_fit, fitting_number, grown_candidates, raised_bounds
+from cslearn.errors import LimitError
 from cslearn.metrics import cpdag, shd
-from cslearn.orders import SubsetScores
-from cslearn.priors import TreePrior
+from cslearn.orders.subsets import subsets_fit
 from cslearn.scores import Scores
 from cslearn.stagings import Staging
 from cslearn.stagings.tree_weights import layout
@@ -88,48 +86,10 @@ def test_four_parents_are_found_with_a_bound_of_four():
 
 def test_the_bound_is_raised_where_the_data_ask_for_it_and_nowhere_else(truth):
     data = truth.sample_table(1500, random_state=1)
-    sets = {v: tuple(w for w in data.variables if w != v) for v in data.variables}
-    chosen_from = {v: len(own) for v, own in sets.items()}
-    raised = raised_bounds(
-        data,
-        {v: truth.order[:t] for t, v in enumerate(truth.order)},
-        sets,
-        most=4,
-        chosen_from=chosen_from,
-        ess=1.0,
-        prior="tree",
-    )
-    assert raised == {v: 3 if v == "child" else 2 for v in data.variables}
     learner = CStreeLearner(beta="auto", random_state=0).fit(data)
     assert max(learner.betas_.values()) >= 3
     independent = CStreeLearner(beta="auto", random_state=0).fit(random_table([2] * 5, 300, np.random.default_rng(0)))
     assert set(independent.betas_.values()) == {2}
-
-
-def test_single_variables_have_a_bound_of_their_own(truth):
-    data = truth.sample(1000, random_state=1)
-    last = truth.order[-1]
-    learner = CStreeLearner(beta={last: 3}, search=Chains(n_iter=500), random_state=0).fit(data)
-    assert learner.betas_ == {**dict.fromkeys(truth.variables, 2), last: 3}
-    assert learner.cstree_.learning["settings"]["beta"] == {last: 3}
-    assert all(staging.bound <= learner.betas_[v] for v, staging in learner.cstree_.stagings.items())
-    # Two is what all have: the same model.
-    assert CStreeLearner(beta={last: 2}, random_state=0).fit(data).betas_ == dict.fromkeys(truth.variables, 2)
-    with pytest.raises(InputError, match="beta is given for 'nobody', but there is no such variable"):
-        CStreeLearner(beta={"nobody": 3}).fit(data)
-    with pytest.raises(InputError, match="a mapping of variables to 2, 3, ... .or .auto.. or .auto., not {.*: 1}"):
-        CStreeLearner(beta={last: 1}).fit(data)
-
-
-def test_candidates_for_a_larger_bound_keep_the_true_ones():
-    truth = three_parents(n_others=16)
-    data = truth.sample_table(3000, random_state=3)
-    allowed = {v: tuple(w for w in data.variables if w != v) for v in data.variables}
-    # A first pass that has seen nothing: everything has to enter by being tried.
-    blind = np.zeros((data.p, data.p))
-    sets = grown_candidates(data, allowed, blind, beta=3, ess=1.0, prior="tree")
-    assert {"a", "b", "c"} <= set(sets["child"])
-    assert all(len(own) <= 12 for own in sets.values())
 
 
 def test_a_full_split_on_three_parents_scores_as_the_bdeu_family():
@@ -143,26 +103,17 @@ def test_a_full_split_on_three_parents_scores_as_the_bdeu_family():
     assert isclose(scores.staging_score("v3", split) - prior, expected, rel_tol=1e-10)
 
 
-def test_the_prior_counts_what_candidates_were_chosen_from():
-    table = random_table([2] * 5, 40, np.random.default_rng(5))
-    few = {"v4": ["v0", "v1"]}
-    plain = Scores(table, beta=2, prior="tree", candidates=few)
-    aware = Scores(table, beta=2, prior="tree", candidates=few, chosen_from={"v4": 4})
-    split = Staging.full_split(dict.fromkeys(table.variables[:4], (0, 1)), ["v0"])
-    prior = TreePrior()
-    # One of two candidates, or one of four.
-    expected = log(prior.split_weight(4, 0, 1, 2)) - log(prior.split_weight(2, 0, 1, 2))
-    assert isclose(aware.staging_score("v4", split) - plain.staging_score("v4", split), expected, rel_tol=1e-9)
-    subsets = SubsetScores(aware)
-    for subset, level in enumerate(itertools.chain([[]], [["v0"]], [["v1"]], [["v0", "v1"]])):
-        assert isclose(subsets.local[4][subset], aware.local_order_score("v4", level), rel_tol=1e-9)
-
-
 def test_too_many_candidates_for_a_bound_are_refused_with_advice():
     table = random_table([2] * 20, 30, np.random.default_rng(6))
-    with pytest.raises(LimitError, match=r"'v0' has 19 candidates; with beta=3 there can be 12. Give alpha=12"):
-        check_fit(Scores(table, beta=3))
-    assert fitting_number((9,) * 12, 4) < fitting_number((2,) * 12, 4) == 12
+    advice = r'Give beta=2, fewer candidates \(alpha=12\), or prior="tree", with which trees are grown'
+    with pytest.raises(LimitError, match=rf"'v0' has 19 candidates, .* up to 3 variables can hold 12, .*{advice}"):
+        CStreeLearner(beta=3, prior="sparse").fit(table)
+    few = CStreeLearner(beta=3, prior="sparse", candidates=All(alpha=4), search=Chains(n_iter=50, n_chains=1)).fit(
+        table
+    )
+    assert max(few.candidates_.sizes().values()) == 4
+    narrow, wide = (9,) * 12, (2,) * 12
+    assert subsets_fit(wide, 4) and not subsets_fit(narrow, 4)
 
 
 def test_a_bound_beyond_the_candidates_is_their_number():
@@ -197,38 +148,9 @@ def test_the_tables_hold_the_bdeu_family_scores_of_all_parent_sets(beta):
             assert isclose(float(whole), expected, rel_tol=1e-9)
 
 
-def test_the_candidates_that_were_used_are_told(tmp_path):
-    truth = three_parents(n_others=12)
-    data = truth.sample_table(600, random_state=1)
-    last = truth.order[-1]
-    chosen = CStreeLearner(beta={last: np.int64(3)}, search=Chains(n_iter=200, n_chains=1), random_state=0).fit(data)
-    used = chosen.posterior_.scores.candidates
-    names = data.variables
-    assert chosen.candidates_.sets == {v: tuple(names[c] for c in own) for v, own in zip(names, used, strict=True)}
-    assert max(chosen.candidates_.sizes().values()) <= 12
-    assert "keep fewer candidates, at most" in chosen.candidates_.describe()
-    # Beside the bound that was asked for the file has what became of it.
-    chosen.cstree_.save(tmp_path / "model.json")
-    learning = CStree.load(tmp_path / "model.json").learning
-    assert learning["settings"]["beta"] == learning["betas"] == {last: 3}
-    with pytest.warns(
-        DataWarning, match="of 16 variables keep fewer candidates, at most .*; learner.candidates_ holds"
-    ):
-        settings = {"beta": {last: 3}, "candidates": "all"}
-        CStreeLearner(**settings, search=Chains(n_iter=200, n_chains=1), random_state=0).fit(data)
-
-
-def test_growth_that_does_not_end_is_told(monkeypatch):
-    data = three_parents(n_others=16).sample_table(3000, random_state=3)
-    allowed = {v: tuple(w for w in data.variables if w != v) for v in data.variables}
-    monkeypatch.setattr("cslearn.estimators.context_bounds.ROUNDS", 1)
-    with pytest.warns(DataWarning, match="after 1 rounds candidates .* would still have entered"):
-        grown_candidates(data, allowed, np.zeros((data.p, data.p)), beta=3, ess=1.0, prior="tree")
-
-
 def test_bounds_that_are_too_large_say_which_is_not():
     data = random_table([2] * 12, 40, np.random.default_rng(11))
-    with pytest.raises(LimitError, match=r"contexts of 10 variables .* no more than 8 could be taken. Give beta=8"):
+    with pytest.raises(LimitError, match="contexts of up to 10 variables can hold 8, .* Give beta=4, fewer"):
         CStreeLearner(beta=10, prior="sparse", random_state=0).fit(data)
     # Trees that are grown need no table of all contexts.
     assert CStreeLearner(beta=10, search="greedy").fit(data).cstree_.n_stages >= 12

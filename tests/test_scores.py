@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import naive
 from cslearn import Chains, CStree, CStreeLearner, random_cstree
+from cslearn._kernels import context_scores
 from cslearn._kernels.contexts import CELLS_BY_BITS
 from cslearn.data import Table
 from cslearn.datasets import chickenpox_model
@@ -227,19 +228,24 @@ def test_the_number_of_threads_does_not_matter():
 
 @pytest.mark.parametrize(
     "settings",
-    [{"beta": 2}, {"beta": 2, "search": Chains(n_iter=100)}, {"beta": {"X1": 3, "X2": 3}}],
+    [{"beta": 2}, {"beta": 2, "search": Chains(n_iter=100)}, {"beta": 3}],
     ids=["exact", "chains", "deep"],
 )
 def test_a_fit_fills_its_tables_once_for_each_equivalent_sample_size(settings, monkeypatch):
     """Every filling is a pass over the rows. The data choose another equivalent sample size here than the first."""
     passes = []
-    fill = Scores._fill
+    fill, fill_blocks = Scores._fill, context_scores.score_blocks
 
     def counted(scores, table, targets, *tables):
         passes.append((scores.ess, scores.beta, tuple(targets)))
         return fill(scores, table, targets, *tables)
 
+    def counted_blocks(columns, weights, cards, target, candidates, ess, sets, out):
+        passes.append((ess, int(target), sets.shape[1]))
+        fill_blocks(columns, weights, cards, target, candidates, ess, sets, out)
+
     monkeypatch.setattr(Scores, "_fill", counted)
+    monkeypatch.setattr(context_scores, "score_blocks", counted_blocks)
     table = random_cstree(7, concentration=0.2, random_state=0).sample_table(300, random_state=0)
     learner = CStreeLearner(random_state=0, **settings).fit(table)
     assert learner.ess_ != FIRST_ESS

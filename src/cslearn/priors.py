@@ -81,9 +81,9 @@ class Prior(ABC):
         """Return the log-weight of ending in a stage with `t` context variables; 0 where no split was possible."""
         return self.log_stop(m, t, beta) if t < min(beta, m) else 0.0
 
-    def level_weights(self, cards: NDArray[np.intp], beta: int, m: int | None = None) -> LevelWeights:
-        """Return the log-weights of all pieces over a level, for ``beta <= 2``, or of those left of `m` candidates."""
-        m, left, d = len(cards) if m is None else m, len(cards), int(cards.max(initial=1))
+    def level_weights(self, cards: NDArray[np.intp], beta: int) -> LevelWeights:
+        """Return the log-weights of all pieces over a level, for ``beta <= 2``."""
+        m, d = len(cards), int(cards.max(initial=1))
         stages: list[NDArray[np.float64]] = []
         sizes = np.ones(())
         for t in range(max(beta, 1)):
@@ -95,7 +95,7 @@ class Prior(ABC):
         deepest = None
         if beta:
             share = self.log_share(m, beta) / sizes if beta <= m else np.zeros(sizes.shape)
-            deepest = np.broadcast_to(share[..., None], (*sizes.shape, left))
+            deepest = np.broadcast_to(share[..., None], (*sizes.shape, m))
         return LevelWeights(cards, stages, deepest, self.splits(m, beta))
 
     def log_normaliser(self, cards: NDArray[np.intp], beta: int) -> float:

@@ -82,19 +82,15 @@ class Scores:
     Parameters
     ----------
     data : Table or anything that :func:`cslearn.data.as_table` reads
-    beta : int, or mapping of variable to int
-        Context bound of the stagings that local order scores sum over, for all variables or for each; beyond two
-        context variables they are those that a decision tree can draw. A variable with fewer candidates (but at least
-        two) has their number as its bound.
+    beta : int
+        Context bound of the stagings that local order scores sum over; beyond two context variables they are those that
+        a decision tree can draw. A variable with fewer candidates (but at least two) has their number as its bound.
     ess : float
         Equivalent sample size of the Dirichlet priors.
     prior : {"uniform", "sparse", "tree"} or Prior
         Prior over the stagings of a level; see :mod:`cslearn.priors`.
     candidates : mapping of variable to iterable of variables, optional
         The candidate set of each variable; all other variables by default.
-    chosen_from : mapping of variable to int, optional
-        How many variables the candidates of each were chosen from, if not these alone: the prior then counts as many in
-        a level as the share of the candidates in it says, and does not sum to one over their stagings.
     n_jobs : int, optional
         Threads that fill the tables; all cores by default. The result does not depend on it.
     interventions : array of bool, shape (n, p), optional
@@ -123,17 +119,15 @@ class Scores:
         self,
         data: Any,
         *,
-        beta: int | Mapping[str, int] = 2,
+        beta: int = 2,
         ess: float = 1.0,
         prior: str | Prior = "uniform",
         candidates: Mapping[str, Iterable[str]] | None = None,
-        chosen_from: Mapping[str, int] | None = None,
         n_jobs: int | None = None,
         interventions: NDArray[np.bool_] | None = None,
     ) -> None:
         self.table: TableLike = self._read(data)
         self.interventions = None if interventions is None else check_mask(interventions, self.table)
-        self.betas = self._checked_bounds(beta)
         self.ess = check_ess(ess)
         self.prior = get_prior(prior)
         self.n_jobs = n_jobs
@@ -145,11 +139,8 @@ class Scores:
         self.index = {name: i for i, name in enumerate(self.table.variables)}
         self.candidates = self._checked_candidates(candidates)
         # No context has more variables than there are candidates.
-        self.betas = tuple(min(bound, max(2, len(own))) for bound, own in zip(self.betas, self.candidates, strict=True))
-        self.chosen_from = tuple(
-            len(own) if chosen_from is None else max(len(own), chosen_from.get(name, 0))
-            for name, own in zip(self.table.variables, self.candidates, strict=True)
-        )
+        bound = check_beta(beta)
+        self.betas = tuple(min(bound, max(2, len(own))) for own in self.candidates)
 
     def _read(self, data: Any) -> TableLike:
         """Return the data; the tables of scores are filled from rows in memory."""
@@ -214,14 +205,6 @@ class Scores:
             sets.append(np.array(usable, dtype=np.intp))
         return tuple(sets)
 
-    def _checked_bounds(self, beta: int | Mapping[str, int]) -> tuple[int, ...]:
-        if not isinstance(beta, Mapping):
-            return (check_beta(beta),) * self.table.p
-        missing = [name for name in self.table.variables if name not in beta]
-        if missing:
-            raise InputError(f"there is no context bound (beta) for {', '.join(missing)}")
-        return tuple(check_beta(beta[name]) for name in self.table.variables)
-
     @property
     def beta(self) -> int:
         """The largest of the context bounds."""
@@ -232,19 +215,8 @@ class Scores:
             raise InputError(f"there is no variable {name!r}; the data have {', '.join(self.table.variables)}")
         return self.index[name]
 
-    def n_counted(self, target: int, size: int) -> int:
-        """Return how many candidates the prior counts in a level that holds `size` of those of a target."""
-        own = len(self.candidates[target])
-        return size if own in (0, self.chosen_from[target]) else round(size * self.chosen_from[target] / own)
-
     def log_normaliser(self, target: int, cards: NDArray[np.intp]) -> float:
-        """Return the log of the sum of the prior's weights over a level of candidates with these cardinalities.
-
-        Variables that the candidates were chosen from are taken to have the cardinality of the middle one of them.
-        """
-        more = self.n_counted(target, len(cards)) - len(cards)
-        if more:
-            cards = np.append(cards, np.repeat(np.sort(cards)[len(cards) // 2], more)).astype(np.intp)
+        """Return the log of the sum of the prior's weights over a level of candidates with these cardinalities."""
         return self.prior.log_normaliser(cards, self.betas[target])
 
     # ------------------------------------------------------------------ contexts
@@ -386,15 +358,15 @@ class Scores:
         `level` holds positions in the candidate set of the target, ascending.
         """
         cards = np.array(self.table.cards, dtype=np.intp)[self.candidates[target][level]]
-        beta, m = self.betas[target], self.n_counted(target, len(level))
-        if beta > 2:
+        beta, m = self.betas[target], len(level)
+        if self.beta > 2:
             places = layout(tuple(map(int, cards)), beta)
             sizes = [prod(places.cards[k] for k in own) for own in places.sets]
             log_stages = [self.prior.log_stage(m, len(own), beta, d) for own, d in zip(places.sets, sizes, strict=True)]
             flat = chosen_blocks(self._layout(target), self.context_scores(target), level.tolist())
             return TreeWeights(cards, flat + np.repeat(log_stages, sizes), self.prior.splits(m, beta))
         stages, deepest = self.stage_tables(target, level)
-        prior = self.prior.level_weights(cards, beta, m)
+        prior = self.prior.level_weights(cards, beta)
         return LevelWeights(
             cards,
             [scores + weights for scores, weights in zip(stages, prior.stages, strict=True)],
@@ -512,7 +484,7 @@ class Scores:
         if staging.bound > self.betas[i] or not names.issuperset(staging.context_variables):
             return -inf
         cards = np.array([self.table.cards[self._column(name)] for name in names], dtype=np.intp)
-        prior = self.prior.log_weight(staging, self.n_counted(i, len(level)), self.betas[i])
+        prior = self.prior.log_weight(staging, len(level), self.betas[i])
         likelihood = fsum(self._stage_scores(target, staging.contexts))
         return prior + likelihood - self.log_normaliser(i, cards)
 

@@ -51,8 +51,8 @@ def _add_below(cards, own, whole, values, digits, strides, out):
 
 
 @outer
-def sums_of_sets(cards, masks, number_of, start, splits, stages, allowed, sums):
-    """Fill `sums` with the log sum over the stagings below each context, over the variables of a set `allowed`.
+def sums_of_sets(cards, masks, number_of, start, splits, stages, sums):
+    """Fill `sums` with the log sum over the stagings below each context.
 
     Parameters
     ----------
@@ -75,8 +75,6 @@ def sums_of_sets(cards, masks, number_of, start, splits, stages, allowed, sums):
     digits, strides = np.empty(m, np.int64), np.empty(m, np.int64)
     for s in range(len(masks) - 1, -1, -1):
         own = masks[s]
-        if own & ~allowed:
-            continue
         t = n_bits(own)
         here = slice(start[s], start[s + 1])
         sums[here] = stages[here]
@@ -84,7 +82,7 @@ def sums_of_sets(cards, masks, number_of, start, splits, stages, allowed, sums):
             continue
         cells = start[s + 1] - start[s]
         below, negative = np.empty(cells), np.full(cells, -inf)
-        free = allowed & ~own
+        free = ((1 << m) - 1) & ~own
         chosen = free
         while chosen:
             r = n_bits(chosen)

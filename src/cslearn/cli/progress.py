@@ -22,7 +22,6 @@ PHASES = {
     "scores": "scoring contexts",
     "prior": "choosing the prior",
     "orders": "sampling orders",
-    "context bounds": "raising context bounds",
     "stagings": "finding the best stagings",
     "parameters": "estimating parameters",
 }

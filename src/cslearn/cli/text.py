@@ -468,12 +468,6 @@ def print_estimate(cost: Cost) -> None:
             f"This covers up to {cost.rounds} fits, each to a table completed by the previous model. The time to"
             " complete the tables is not included; it is long where rows miss many cells that depend on one another.",
         )
-    if cost.first_pass:
-        _say(
-            console,
-            "This covers the pass with two context variables. A larger bound then goes through candidates and orders a"
-            " second time, which is not included and may take several times as long.",
-        )
 
 
 def _rate(number: float) -> str:

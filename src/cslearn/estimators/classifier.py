@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from cslearn._parameters import Row, Table, check, kind, whole
+from cslearn._parameters import Row, Table, check, kind
 from cslearn.cstree import CStree
 from cslearn.data import as_frame, incomplete_codes
 from cslearn.data._gaps import gaps_of
@@ -27,7 +27,6 @@ __all__ = ["CStreeClassifier"]
 # What the parameters of the classifier may be.
 CLASSIFIER: Table = {
     "learner": Row(kind("a CStreeLearner", CStreeLearner), None),
-    "class_beta": Row(whole(2), "auto", None, what="the context bound of the class"),
     "class_weight": Row(kind("a mapping of classes to weights", Mapping), "balanced", None),
     "averaged": Row(kind("True or False", bool, np.bool_)),
 }
@@ -43,9 +42,6 @@ class CStreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
     ----------
     learner : CStreeLearner, optional
         How the joint model is learned; by default ``CStreeLearner()``.
-    class_beta : int, "auto" or None
-        The context bound of the class, where that of the learner is two for all variables. With ``"auto"`` it is
-        raised above two, up to four, if the data of the class ask for it; None leaves it to the learner.
     class_weight : mapping of class to float, or "balanced", optional
         Positive weights that the probabilities of the classes are multiplied with, as if the rows of a class counted so
         many times; 1 for classes that a mapping leaves out. ``balanced`` makes all classes equally probable before
@@ -88,12 +84,10 @@ class CStreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
         self,
         learner: CStreeLearner | None = None,
         *,
-        class_beta: int | Literal["auto"] | None = "auto",
         class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
         averaged: bool = False,
     ) -> None:
         self.learner = learner
-        self.class_beta = class_beta
         self.class_weight = class_weight
         self.averaged = averaged
 
@@ -134,7 +128,7 @@ class CStreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
         self.target_ = _free_name(str(name) if name is not None else "class", list(frame.columns))
         features = list(frame.columns)
         frame[self.target_] = pd.Categorical.from_codes(codes, categories=pd.Index(self.classes_))
-        learner = self._joint_learner()
+        learner = CStreeLearner() if self.learner is None else clone(self.learner)
         policy, own = gaps_of(learner.missing)
         complete = frame.drop(columns=list(own)).notna().all(axis=1).to_numpy() | (policy != "drop")
         self.class_weight_ = self._weights_of_classes(codes[complete], _at(sample_weight, complete))
@@ -145,13 +139,6 @@ class CStreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
         return self
-
-    def _joint_learner(self) -> CStreeLearner:
-        """Return a learner of the joint model that is not fitted yet."""
-        learner = CStreeLearner() if self.learner is None else clone(self.learner)
-        if self.class_beta is not None and isinstance(learner.beta, int | np.integer) and learner.beta == 2:
-            learner.beta = {self.target_: self.class_beta}
-        return learner
 
     def _weights_of_classes(self, codes: NDArray[np.intp], row_weights: Any) -> NDArray[np.float64]:
         """Return what the probability of each class is multiplied with; `codes` are those of the rows learned from."""

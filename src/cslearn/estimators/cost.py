@@ -26,11 +26,13 @@ from cslearn.orders import (
     SubsetScores,
     default_max_iter,
     default_n_iter,
+    lookup_problem,
     order_problem,
     sample_chains,
 )
 from cslearn.orders.lookup import are_looked_up
 from cslearn.orders.posterior import PAIRS_AT_ONCE
+from cslearn.orders.subsets import check_subsets_fit, memory_of_subsets
 from cslearn.priors import ADAPTIVE, ParentsPrior
 from cslearn.scores import Scores
 
@@ -39,6 +41,7 @@ __all__ = ["Cost", "estimate_cost", "estimate_cost_with_gaps", "exact_seconds"]
 # The part of the work that is timed: a fit of this many variables, or an exact search of so many.
 TRIAL_VARIABLES = 12
 EXACT_VARIABLES = 15
+DEEP_EXACT_VARIABLES = 9
 TRIAL_MOVES = 1000
 GROWN_TRIAL_MOVES = 20
 # Orders whose levels are timed for an exact search.
@@ -59,8 +62,7 @@ SMALL = 5 << 20
 class Cost:
     """The time and memory that a fit will take; at most that, if `up_to`, as chains that agree end earlier.
 
-    If `first_pass` it is that of the pass with two context variables alone, which a larger bound begins with. With
-    missing cells that are summed over, the times are those of each of so many `rounds`, of which so many `searches`
+    With missing cells that are summed over, the times are those of each of so many `rounds`, of which so many `searches`
     sample orders, and `seconds` that of all.
     """
 
@@ -74,7 +76,6 @@ class Cost:
     memory_bytes: float
     up_to: bool = False
     exact_seconds: float | None = None
-    first_pass: bool = False
     rounds: int = 1
     searches: int = 1
 
@@ -124,11 +125,7 @@ class Cost:
             "memory_bytes": self.memory_bytes,
             "dominated_by": self.dominated_by,
             "rounds": self.rounds,
-            "covers": "the pass with two context variables"
-            if self.first_pass
-            else "the whole fit"
-            if self.rounds == 1
-            else "the fits to completed tables, without completing them",
+            "covers": "the whole fit" if self.rounds == 1 else "the fits to completed tables, without completing them",
         }
 
 
@@ -161,9 +158,8 @@ def estimate_cost(
     check({name: LEARNER[name] for name in given}, given)
     known, options = Knowledge.coerce(knowledge), chains_of(search)
     n_iter, max_iter, n_chains = options.n_iter, options.max_iter, options.n_chains
-    # Beyond two context variables there is a first pass with two; what comes after it is not estimated.
-    bound = 2 if beta == "auto" else min(beta, 2)
-    if (prior := grown_prior(beta, ADAPTIVE, table.cards)) is not None:
+    bound = 2 if beta == "auto" else int(beta)
+    if (prior := grown_prior(beta, ADAPTIVE, sorted(table.cards))) is not None:
         return _grown_cost(table, DEEPEST if beta == "auto" else int(beta), prior, known, search, max_memory)
     sets = candidate_sets(
         table,
@@ -171,9 +167,10 @@ def estimate_cost(
         knowledge=known,
         ess=FIRST_ESS,
         max_memory=max_memory,
-        search=greedy_search(table, knowledge=known, beta=bound, ess=FIRST_ESS),
+        search=greedy_search(table, knowledge=known, beta=min(bound, 2), ess=FIRST_ESS),
     )
     of_all = Scores(table, beta=bound, candidates=sets.sets)
+    check_subsets_fit(of_all)
     exact = search == "exact" or (search == "auto" and affordable(of_all))
     up_to = n_iter == "auto"
     if n_iter == "auto":
@@ -185,7 +182,7 @@ def estimate_cost(
     for _ in range(2):
         scores = Scores(trial, beta=bound)
         begin = perf_counter()
-        problem = order_problem(scores)
+        problem = order_problem(scores) if bound <= 2 else lookup_problem(SubsetScores(scores))
         score_seconds = perf_counter() - begin
         begin = perf_counter()
         if not exact:
@@ -193,7 +190,7 @@ def estimate_cost(
         seconds = perf_counter() - begin
     full, small = _work(table, {v: len(c) for v, c in sets.sets.items()}), _work(trial, None)
     m, d = max(sets.sizes().values()), max(table.cards)
-    memory = memory_of_tables(table.p, m, d, bound, n_chains) + table.codes.nbytes + SMALL
+    memory = memory_of_tables(table.p, m, d, min(bound, 2), n_chains) + table.codes.nbytes + SMALL
     kept = min(n_iter, MOST_KEPT_OF_LOOKED_UP if are_looked_up(of_all) else MOST_KEPT)
     memory += exact_memory(of_all) if exact else JUDGING * PAIRS_AT_ONCE * n_chains * kept
     return Cost(
@@ -207,7 +204,6 @@ def estimate_cost(
         memory,
         up_to,
         exact_seconds(of_all) if exact else None,
-        beta == "auto" or beta > 2,
     )
 
 
@@ -269,9 +265,7 @@ def _grown_cost(
     levels = sum(1 << len(own) for own in scores.candidates)
     of_exact = levels * seconds / (2 * table.p) if exact else None
     memory = min(max_memory, GROWTH_OF_MEMORY * scores.contexts.store.memory) + table.codes.nbytes + SMALL
-    return Cost(
-        table.n, max(table.cards), sets, n_iter, n_chains, 3 * start_seconds, seconds, memory, False, of_exact, False
-    )
+    return Cost(table.n, max(table.cards), sets, n_iter, n_chains, 3 * start_seconds, seconds, memory, False, of_exact)
 
 
 def exact_seconds(scores: Scores, searches: int = EXACT_SEARCHES) -> float:
@@ -287,12 +281,13 @@ def exact_seconds(scores: Scores, searches: int = EXACT_SEARCHES) -> float:
     """
     if isinstance(scores, GrownScores):
         return _grown_exact_seconds(scores)
-    trial = scores.rows.select(_trial_variables(scores.rows, EXACT_VARIABLES))
+    most = EXACT_VARIABLES if scores.beta <= 2 else DEEP_EXACT_VARIABLES
+    trial = scores.rows.select(_trial_variables(scores.rows, most))
     runs = []
     # The first run compiles the kernels; what disturbs the others makes them longer, never shorter.
     for _ in range(4):
         begin = perf_counter()
-        of_few = Scores(trial, beta=min(max(scores.betas), 2))
+        of_few = Scores(trial, beta=scores.beta)
         ExactOrders(SubsetScores(of_few)).best_order()
         runs.append(perf_counter() - begin)
     return searches * min(runs) * _exact_work(scores) / _exact_work(of_few)
@@ -314,8 +309,13 @@ def _grown_exact_seconds(scores: GrownScores) -> float:
 
 def _exact_work(scores: Scores) -> int:
     """Return the steps of an exact search: the brackets of all levels, and the sets that may come first."""
-    states = [sum(scores.table.cards[c] for c in own) << len(own) for own in scores.candidates]
-    return sum(states) + (scores.table.p**2 << scores.table.p)
+    cards = [tuple(int(scores.table.cards[c]) for c in own) for own in scores.candidates]
+    if scores.beta <= 2:
+        levels = sum(sum(own) << len(own) for own in cards)
+    else:
+        # In each part of the table the splits of a context on any of the variables left.
+        levels = sum(len(own) * memory_of_subsets(own, beta) for own, beta in zip(cards, scores.betas, strict=True))
+    return levels + (scores.table.p**2 << scores.table.p)
 
 
 def _trial_variables(table: Table, most: int = TRIAL_VARIABLES) -> list[str]:

@@ -26,7 +26,6 @@ from cslearn.data import TableLike
 from cslearn.data._gaps import gaps_of
 from cslearn.errors import ConvergenceWarning, DataWarning, InputError
 from cslearn.estimators.averaging import averaged_parameters
-from cslearn.estimators.context_bounds import used_candidates
 from cslearn.estimators.evidence import relation_table
 from cslearn.estimators.growing import as_grown
 from cslearn.estimators.incomplete import fit_incomplete
@@ -34,13 +33,11 @@ from cslearn.estimators.order_search import is_feasible
 from cslearn.estimators.phases import (
     choose_prior,
     first_pass,
-    larger_bounds,
-    raise_bounds,
     read_data,
     search_orders,
     select_candidates,
 )
-from cslearn.estimators.settings import ENSEMBLE, LEARNER, PC, All, Chains, Given, chains_of, selection_of
+from cslearn.estimators.settings import ENSEMBLE, LEARNER, PC, Chains, chains_of, selection_of
 from cslearn.graphs.evidence import evidence_record
 from cslearn.orders import Progress
 from cslearn.orders.summary import summarise
@@ -70,7 +67,7 @@ class Learner:
     def __init__(
         self,
         *,
-        beta: int | Literal["auto"] | Mapping[str, int | Literal["auto"]] = "auto",
+        beta: int | Literal["auto"] = "auto",
         candidates: Any = "auto",
         max_memory: float = DEFAULT_MEMORY,
         prior: str | Prior = ADAPTIVE,
@@ -157,12 +154,6 @@ class Learner:
                 posterior = CStreePosterior(data.table.variables, climbs, scores=state.scores)
             else:
                 posterior, self.interrupted_ = search_orders(self, state)
-        if larger_bounds(self.beta) and not state.scores.grown and not self.interrupted_:
-            with self._phase("context bounds"):
-                if raise_bounds(self, state, posterior):
-                    wanted = isinstance(selection_of(self.candidates), All | Given)
-                    self.candidates_ = used_candidates(self.candidates_, state.scores, wanted=wanted)
-                    posterior, self.interrupted_ = search_orders(self, state, second=True)
         scores = state.scores
         self.prior_: Prior = scores.prior
         self.ess_, self.gamma_ = scores.ess, scores.gamma
@@ -295,7 +286,7 @@ class Learner:
             "rows": table.n,
             "weight": None if table.weights is None else table.total_weight,
             "settings": {
-                "beta": _plain(self.beta),
+                "beta": self.beta if self.beta == "auto" else int(self.beta),
                 "candidates": self.candidates_.method,
                 "alpha": None if selection.alpha is None else int(selection.alpha),
                 "level": float(selection.level) if isinstance(selection, PC) else None,
@@ -408,13 +399,6 @@ def _gaps_record(missing: Any) -> dict[str, Any]:
     """Return what was done about missing cells as a file can hold it."""
     policy, columns = gaps_of(missing)
     return {"missing": policy, **({"missing_is_a_state_of": sorted(columns)} if columns else {})}
-
-
-def _plain(bound: Any) -> Any:
-    """Return a context bound, or a mapping of them, as a file can hold it."""
-    if isinstance(bound, Mapping):
-        return {v: _plain(of_one) for v, of_one in bound.items()}
-    return bound if isinstance(bound, str) else int(bound)
 
 
 def has_names(X: Any) -> bool:

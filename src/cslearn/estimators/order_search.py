@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from cslearn._wording import option
 from cslearn.errors import LimitError
-from cslearn.estimators.context_bounds import check_fit
 from cslearn.grown import GrownEngine, GrownScores
 from cslearn.grown.subsets import GrownSubsets
 from cslearn.orders import (
@@ -38,7 +37,6 @@ __all__ = [
     "default_temperatures",
     "exact_memory",
     "is_feasible",
-    "looked_up_moves",
     "search_by_chains",
     "search_exactly",
     "with_adapted_prior",
@@ -119,7 +117,6 @@ def chain_problem(scores: Scores, before: NDArray[np.bool_]) -> Problem:
     if isinstance(scores, GrownScores):
         return GrownEngine(scores.contexts, before)
     if are_looked_up(scores):
-        check_fit(scores)
         return lookup_problem(SubsetScores(scores), before)
     return order_problem(scores, before)
 
@@ -133,13 +130,16 @@ def with_adapted_prior(
     scores: Scores, problem: Problem | None, order: NDArray[np.int64]
 ) -> tuple[Scores, Problem | None]:
     """Return scores and problem with the tree prior that suits an order; the problem is None for an exact search."""
+    if problem is None or scores.beta > 2:
+        prior = adapted_prior_of_scores(scores, [scores.table.variables[i] for i in order])
+    else:
+        prior = adapted_prior(order_problem(scores, problem.before) if are_looked_up(scores) else problem, order)
+    scores = scores.with_prior(prior)
     if problem is None:
-        return scores.with_prior(adapted_prior_of_scores(scores, [scores.table.variables[i] for i in order])), None
+        return scores, None
     if are_looked_up(scores):
-        scores = scores.with_prior(adapted_prior(order_problem(scores, problem.before), order))
         return scores, lookup_problem(SubsetScores(scores), problem.before)
-    prior = adapted_prior(problem, order)
-    return scores.with_prior(prior), with_prior(problem, prior)
+    return scores, with_prior(problem, prior)
 
 
 def looked_up_moves(p: int) -> int:

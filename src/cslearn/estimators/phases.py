@@ -5,7 +5,7 @@ They read the settings of a learner, and leave its attributes alone.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,11 +13,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cslearn._wording import option
 from cslearn.candidates import CandidateSets, Knowledge, candidate_sets
 from cslearn.data import TableLike
 from cslearn.errors import InputError
-from cslearn.estimators.context_bounds import deeper_scores
 from cslearn.estimators.greedy_search import greedy_search
 from cslearn.estimators.growing import (
     GROWN_CHAINS,
@@ -35,7 +33,6 @@ from cslearn.estimators.order_search import (
     check_exact,
     default_temperatures,
     exact_memory,
-    looked_up_moves,
     search_by_chains,
     search_exactly,
     with_adapted_prior,
@@ -54,8 +51,9 @@ from cslearn.orders import (
     adapted_ess,
     sample_chains,
 )
+from cslearn.orders.subsets import check_subsets_fit
 from cslearn.posterior import CStreePosterior
-from cslearn.priors import ADAPTIVE, Prior, TreePrior
+from cslearn.priors import ADAPTIVE, ParentsPrior, Prior, TreePrior
 from cslearn.scores import Scores
 
 if TYPE_CHECKING:
@@ -66,8 +64,6 @@ __all__ = [
     "Pass",
     "choose_prior",
     "first_pass",
-    "larger_bounds",
-    "raise_bounds",
     "read_data",
     "search_orders",
     "select_candidates",
@@ -112,13 +108,6 @@ def read_data(learner: CStreeLearner, X: Any, sample_weight: Any, interventions:
         raise InputError("there is nothing to learn from one row (n_samples = 1). Give more rows.")
     knowledge = Knowledge.coerce(learner.knowledge)
     knowledge.check(table.variables)
-    unknown = [v for v in (learner.beta if isinstance(learner.beta, Mapping) else ()) if v not in table.variables]
-    if unknown:
-        raise InputError(
-            f"{option('beta')} is given for {unknown[0]!r}, but there is no such variable; there are"
-            f" {', '.join(table.variables)}",
-            parameter="beta",
-        )
     return Data(table, mask, knowledge)
 
 
@@ -126,11 +115,7 @@ def read_data(learner: CStreeLearner, X: Any, sample_weight: Any, interventions:
 def select_candidates(learner: CStreeLearner, data: Data) -> CandidateSets:
     """Select who may be in the contexts of whom."""
     arguments = selection_of(learner.candidates).arguments()
-    deep = grown_prior(learner.beta, learner.prior, data.table.cards) is not None
-    if deep and arguments["candidates"] in (
-        "auto",
-        "screen",
-    ):
+    if _grown_prior(learner, data) is not None and arguments["candidates"] in ("auto", "screen"):
         # Contexts are filled when they are visited: there is no table that would have to hold all candidates.
         arguments["candidates"] = "all"
     return candidate_sets(
@@ -142,7 +127,7 @@ def select_candidates(learner: CStreeLearner, data: Data) -> CandidateSets:
         search=greedy_search(
             data.table,
             knowledge=data.knowledge,
-            beta=_first_bound(learner),
+            beta=min(_bound(learner), 2),
             ess=_first_ess(learner),
             prior=_first_prior(learner),
             random_state=learner._seeds()[1],
@@ -155,13 +140,13 @@ def select_candidates(learner: CStreeLearner, data: Data) -> CandidateSets:
 
 
 def first_pass(learner: CStreeLearner, data: Data, candidates: CandidateSets) -> Pass:
-    """Score the contexts of up to two candidates; deeper ones are scored when they are visited."""
+    """Score the contexts of the candidates; those of grown trees are scored when they are visited."""
     before = data.knowledge.precedence(data.table.variables)
-    if (prior := grown_prior(learner.beta, learner.prior, data.table.cards)) is not None:
+    if (prior := _grown_prior(learner, data)) is not None:
         return Pass(
             first_scores(
                 data.table,
-                beta=DEEPEST if learner.beta == "auto" else int(learner.beta),  # type: ignore[arg-type]
+                beta=DEEPEST if learner.beta == "auto" else _bound(learner),
                 ess=learner.ess,
                 prior=prior,
                 candidates=candidates.sets,
@@ -173,13 +158,14 @@ def first_pass(learner: CStreeLearner, data: Data, candidates: CandidateSets) ->
         )
     scores = Scores(
         data.table,
-        beta=_first_bound(learner),
+        beta=_bound(learner),
         ess=_first_ess(learner),
         prior=_first_prior(learner),
         candidates=candidates.sets,
         n_jobs=learner.n_jobs,
         interventions=data.mask,
     )
+    check_subsets_fit(scores)
     state = Pass(scores, before)
     if _exactly(learner, scores):
         check_exact(scores, learner.max_memory)
@@ -239,11 +225,8 @@ def choose_prior(learner: CStreeLearner, state: Pass) -> tuple[Sequence[Chain], 
 
 
 # ---------------------------------------------------------------- orders
-def search_orders(learner: CStreeLearner, state: Pass, *, second: bool = False) -> tuple[CStreePosterior, bool]:
-    """Return the posterior over orders, and whether an interrupt ended the search early.
-
-    `second` says that the pass builds on a first one with two context variables.
-    """
+def search_orders(learner: CStreeLearner, state: Pass) -> tuple[CStreePosterior, bool]:
+    """Return the posterior over orders, and whether an interrupt ended the search early."""
     scores, options = state.scores, chains_of(learner.search)
     seeds, seed = learner._seeds()
     names = scores.table.variables
@@ -286,12 +269,6 @@ def search_orders(learner: CStreeLearner, state: Pass, *, second: bool = False) 
     file = None
     if options.checkpoint is not None:
         file = Checkpoint(options.checkpoint, options.checkpoint_every, settings)
-        if second:
-            # The bounds that the data choose may be others after a longer first search.
-            file = file.second({**settings, "bounds": repr(scores.betas)})
-    if second and options.auto and longest is None and None not in larger_bounds(learner.beta):
-        # Where only some variables have a larger bound the first pass has found most of the order.
-        longest = looked_up_moves(scores.table.p)
     return search_by_chains(
         scores,
         state.problem,
@@ -312,48 +289,15 @@ def search_orders(learner: CStreeLearner, state: Pass, *, second: bool = False) 
     )
 
 
-def raise_bounds(learner: CStreeLearner, state: Pass, posterior: CStreePosterior) -> bool:
-    """Make a pass one with contexts of more than two variables, where they are asked for; tell whether it is one."""
-    bounds = larger_bounds(learner.beta)
-    joined = posterior.edge_probabilities(directed=False).to_numpy()
-    order = posterior.order_names(posterior.best.best_order)
-    deep = deeper_scores(state.scores, joined, order, beta=bounds.get(None, bounds))
-    if deep is state.scores:
-        return False
-    # What the data choose was chosen for two context variables.
-    chosen = adapted_ess(deep, order) if learner.ess == "auto" else deep.ess
-    state.problem, state.scores = None, deep
-    del deep
-    if chosen != state.scores.ess:
-        state.scores = state.scores.with_ess(chosen)
-    if _is_adaptive(learner):
-        state.scores, _ = with_adapted_prior(state.scores, None, posterior.best.best_order)
-    if not _exactly(learner, state.scores):
-        state.problem = chain_problem(state.scores, state.before)
-    return True
-
-
 # ---------------------------------------------------------------- settings that depend on each other
-def larger_bounds(beta: Any) -> dict[Any, int | None]:
-    """Return the context bounds beyond two, None where the data choose; that of all variables under None.
-
-    Where the data choose for all variables trees are grown, or with other priors two is the bound.
-
-    Examples
-    --------
-    >>> from cslearn.estimators.phases import larger_bounds
-    >>> larger_bounds(2), larger_bounds("auto"), larger_bounds({"carrier": 3, "exposed": 2})
-    ({}, {}, {'carrier': 3})
-    """
-    if beta == "auto":
-        return {}
-    given = beta if isinstance(beta, Mapping) else {None: beta}
-    return {v: None if b == "auto" else int(b) for v, b in given.items() if b == "auto" or b > 2}
+def _bound(learner: CStreeLearner) -> int:
+    """Return the context bound where no trees are grown."""
+    return 2 if learner.beta == "auto" else int(learner.beta)
 
 
-def _first_bound(learner: CStreeLearner) -> int:
-    """Return the context bound of the first pass; larger ones build on it."""
-    return min(learner.beta, 2) if isinstance(learner.beta, int | np.integer) else 2
+def _grown_prior(learner: CStreeLearner, data: Data) -> ParentsPrior | None:
+    """Return the prior that trees are grown with; None where all stagings are summed."""
+    return grown_prior(learner.beta, learner.prior, sorted(data.table.cards))
 
 
 def _first_ess(learner: CStreeLearner) -> float:

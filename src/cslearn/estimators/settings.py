@@ -321,22 +321,10 @@ class Given(Selection):
 SELECTIONS: dict[str, type[Selection]] = {way.method: way for way in (Auto, All, Screen, PC, GRaSP)}
 
 
-# Context bounds of single variables.
-OWN_BOUNDS = Row(whole(2), "auto")
-
 # What the parameters of the learner may be.
 ENSEMBLE: Table = {"n": Row(whole(1, MOST_MEMBERS), what="the number of CStrees")}
 LEARNER: Table = {
-    "beta": Row(
-        whole(0),
-        Rule(
-            'a mapping of variables to 2, 3, ... (or "auto")',
-            lambda beta: isinstance(beta, Mapping) and all(map(OWN_BOUNDS.allows, beta.values())),
-            textual=False,
-        ),
-        "auto",
-        what="the largest number of context variables of a stage",
-    ),
+    "beta": Row(whole(0), "auto", what="the largest number of context variables of a stage"),
     "candidates": Row(
         *SELECTIONS,
         Rule("All, Screen, PC or GRaSP", lambda way: isinstance(way, Selection)),

@@ -3,10 +3,6 @@
 For each chain a checkpoint holds the state of its random numbers, all arrays of the kernel's state bit by bit, and the
 draws so far. When it is written does not matter: moves and random numbers do not depend on how a chain is cut into
 blocks. It also holds what the search is for, a mapping of settings that must be the same when it is read again.
-
-A search that builds on another one, as that with more than two context variables does, has a file of its own next to
-that of the first. What it is for depends on what the first one found, so that a longer first search may make it
-another: then it begins anew.
 """
 
 from __future__ import annotations
@@ -24,7 +20,6 @@ from cslearn.orders.files import read_arrays, write_arrays
 __all__ = ["Checkpoint"]
 
 KIND = "checkpoint"
-SECOND = ".second"
 
 # A chain in a file: numbers and strings, and arrays.
 Saved = tuple[dict[str, Any], dict[str, np.ndarray]]
@@ -41,8 +36,6 @@ class Checkpoint:
         Seconds between two writes; no more than this is lost.
     settings : mapping of str to JSON values
         What must be the same for the file to be used again.
-    renewed : bool
-        Begin anew, instead of with an error, if the file is of other settings.
 
     Examples
     --------
@@ -54,18 +47,6 @@ class Checkpoint:
     path: str | os.PathLike[str]
     every: float = 60.0
     settings: Mapping[str, Any] = field(default_factory=dict)
-    renewed: bool = False
-
-    def second(self, settings: Mapping[str, Any]) -> Checkpoint:
-        """Return the checkpoint of the search that builds on this one.
-
-        Examples
-        --------
-        >>> from cslearn.orders import Checkpoint
-        >>> Checkpoint("run.ckpt").second({"beta": 3}).path
-        'run.ckpt.second'
-        """
-        return Checkpoint(f"{os.fspath(self.path)}{SECOND}", self.every, settings, renewed=True)
 
     def read(self) -> tuple[int, list[Saved]] | None:
         """Return the moves that were aimed at and the chains, or None if there is no file to go on from.
@@ -80,8 +61,6 @@ class Checkpoint:
         header, arrays = read_arrays(self.path, KIND, oldest=2)
         try:
             differences = self._differences(header["settings"])
-            if differences and self.renewed:
-                return None
             if differences:
                 raise self.refused(", ".join(differences))
             chains: list[Saved] = []

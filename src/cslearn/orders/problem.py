@@ -14,7 +14,7 @@ from cslearn.errors import LimitError
 from cslearn.priors import Prior
 from cslearn.scores import Scores
 
-__all__ = ["has_usual_weights", "is_summed_alike", "order_problem", "with_prior"]
+__all__ = ["has_usual_weights", "order_problem", "with_prior"]
 
 Floats = NDArray[np.float64]
 
@@ -28,15 +28,6 @@ def has_usual_weights(scores: Scores) -> bool:
     cards = np.unique(np.array(scores.table.cards, dtype=np.int64))
     m = max(map(len, scores.candidates))
     return not _prior_weights(scores.prior, cards, m, min(scores.beta, 2))["costly"]
-
-
-def is_summed_alike(scores: Scores) -> bool:
-    """Tell whether all levels are sums over contexts of at most the same two, in which the prior counts all candidates.
-
-    Then :func:`order_problem` is all there is to know of them.
-    """
-    same = set(scores.betas) == {scores.beta} and tuple(map(len, scores.candidates)) == tuple(scores.chosen_from)
-    return scores.beta <= 2 and same and not scores.grown
 
 
 def order_problem(scores: Scores, before: NDArray[np.bool_] | None = None, *, light: bool = True) -> Any:

@@ -18,12 +18,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cslearn._numerics import n_threads
-from cslearn.orders.problem import has_usual_weights, is_summed_alike, order_problem
+from cslearn._wording import option
+from cslearn.errors import LimitError
+from cslearn.orders.problem import has_usual_weights, order_problem
 from cslearn.scores import Scores
 from cslearn.stagings.level import full_split_weight
 from cslearn.stagings.tree_weights import n_contexts
 
-__all__ = ["MOST_CANDIDATES", "LevelScores", "SubsetScores", "memory_of_subsets", "subsets_fit"]
+__all__ = ["LevelScores", "SubsetScores", "check_subsets_fit", "memory_of_subsets", "subsets_fit"]
 
 Floats = NDArray[np.float64]
 
@@ -47,6 +49,21 @@ def subsets_fit(cards: tuple[int, ...], beta: int) -> bool:
         return False
     # Each variable of a context that is split on is asked for before, or by the split.
     return beta <= 2 or n_contexts([2 * d for d in cards], beta) <= MOST_SPLITS
+
+
+def check_subsets_fit(scores: Scores) -> None:
+    """Raise an error if a candidate set is too large for its context bound, beyond two context variables."""
+    for name, candidates, beta in zip(scores.table.variables, scores.candidates, scores.betas, strict=True):
+        cards = tuple(sorted((int(scores.table.cards[c]) for c in candidates), reverse=True))
+        if beta <= 2 or subsets_fit(cards, beta):
+            continue
+        less = next((bound for bound in range(beta - 1, 2, -1) if subsets_fit(cards, bound)), 2)
+        most = next(number for number in range(len(cards), 0, -1) if subsets_fit(cards[:number], beta))
+        raise LimitError(
+            f"{name!r} has {len(cards)} candidates, of which contexts of up to {beta} variables can hold {most}, if"
+            f" all stagings are summed. Give {option('beta', less)}, fewer candidates ({option('alpha', most)}), or"
+            f" {option('prior', 'tree')}, with which trees are grown."
+        )
 
 
 class LevelScores(Protocol):
@@ -138,9 +155,8 @@ class SubsetScores:
     @cached_property
     def _problem(self) -> Any:
         """What levels with two context variables are made of, as in a search over orders; None if they are others."""
-        scores = self.scores
-        usual = scores.beta == 2 and is_summed_alike(scores) and has_usual_weights(scores)
-        return order_problem(scores, light=False) if usual else None
+        usual = self.scores.beta == 2 and has_usual_weights(self.scores)
+        return order_problem(self.scores, light=False) if usual else None
 
     def _by_target(self, function: Callable[[_Work], Floats]) -> tuple[Floats, ...]:
         with ThreadPoolExecutor(n_threads(self.scores.n_jobs)) as pool:
@@ -159,20 +175,10 @@ class _Work:
     @cached_property
     def arrays(self) -> tuple[Any, Floats, Floats]:
         """The shape, the scores of contexts and the constants of splits that reach the bound."""
-        once = self.beta > 2
-        shape, context_index, (starts, index) = _shape(self.cards, self.beta, once)
-        if once:
-            flat_scores = self.scores.context_scores(self.i)
-            return shape, flat_scores[: len(shape.held)], np.add.reduceat(flat_scores[index], starts)
-        stages, deepest = self.scores.stage_tables(self.i, np.arange(self.n))
-        d = max(self.cards, default=1)
-        flat = [np.broadcast_to(s, (self.n, d) * t).ravel() for t, s in enumerate(stages)]
-        scores = np.concatenate([flat[t][index] for t, index in enumerate(context_index)])
-        constants = np.zeros(0)
-        if len(starts):
-            assert deepest is not None
-            constants = np.add.reduceat(np.ascontiguousarray(deepest).ravel()[index], starts)
-        return shape, scores, constants
+        shape, starts, index = _shape(self.cards, self.beta)
+        scores = self.scores.context_scores(self.i)
+        constants = np.add.reduceat(scores[index], starts) if len(starts) else np.zeros(0)
+        return shape, scores[: len(shape.held)], constants
 
     def sums(self, more: int, problem: Any) -> Floats:
         """Return the log sums for all subsets, with prior weights of a level with `more` further variables."""
@@ -231,12 +237,11 @@ class _Work:
         stop, share = np.zeros((m + 1, depths)), np.zeros((m + 1, beta + 1))
         split = np.zeros((m + 1, depths, depths))
         for size in range(m + 1):
-            counted = self.scores.n_counted(self.i, size)
-            splits = prior.splits(counted, beta)
+            splits = prior.splits(size, beta)
             for t in range(beta + 1):
-                share[size, t] = prior.log_share(counted, t) if t <= size else 0.0
+                share[size, t] = prior.log_share(size, t) if t <= size else 0.0
                 if t < beta and t <= size:
-                    stop[size, t] = prior.log_ending(counted, t, beta)
+                    stop[size, t] = prior.log_ending(size, t, beta)
                     split[size, t, : beta - t] = splits[t][: beta - t]
         return Weights(stop, share, split)
 
@@ -246,7 +251,7 @@ class _Work:
         sets = [s for r in range(1, beta + 1) for s in combinations(range(n), r)]
         weights = np.full((n + 1, max(beta, 1), len(sets)), -inf)
         for m in range(1, n + 1):
-            splits = self.scores.prior.splits(self.scores.n_counted(self.i, m), beta)
+            splits = self.scores.prior.splits(m, beta)
             by_staging = any(weight < 0 for row in splits for weight in row)
             for t in range(beta):
                 for s, members in enumerate(sets):
@@ -276,14 +281,14 @@ def _table_size(shape: Any) -> int:
 
 
 @lru_cache(maxsize=64)
-def _shape(cards: tuple[int, ...], beta: int, once: bool) -> tuple[Any, list[NDArray[np.int64]], tuple[Any, Any]]:
-    """Return the shape, and where the scores stand in the tables of :class:`cslearn.stagings.level.LevelWeights`.
+def _shape(cards: tuple[int, ...], beta: int) -> tuple[Any, NDArray[np.int64], NDArray[np.int64]]:
+    """Return the shape, and where splits that reach the bound begin among the contexts that they lead to.
 
-    Or, if each context stands `once`, in the flat array of :class:`cslearn.stagings.tree_weights.Layout`.
+    These stand in the flat array of :class:`cslearn.stagings.tree_weights.Layout`.
     """
     from cslearn._kernels.subsets import Shape
 
-    n, d = len(cards), max(cards, default=1)
+    n = len(cards)
     sets = [s for r in range(1, beta + 1) for s in combinations(range(n), r)]
     start = np.zeros(beta + 2, dtype=np.int64)
     first = np.zeros((beta + 1, n + 1), dtype=np.int64)
@@ -293,9 +298,8 @@ def _shape(cards: tuple[int, ...], beta: int, once: bool) -> tuple[Any, list[NDA
         first[r] = start[r] + np.searchsorted(lows, np.arange(n + 1))
 
     number: dict[tuple[tuple[int, int], ...], int] = {}
-    held, depth, share, context_index = [], [], [], []
+    held, depth, share = [], [], []
     for t in range(max(beta, 1)):
-        index = []
         for variables in combinations(range(n), t):
             for states in product(*(range(cards[k]) for k in variables)):
                 pairs = tuple(zip(variables, states, strict=True))
@@ -303,12 +307,10 @@ def _shape(cards: tuple[int, ...], beta: int, once: bool) -> tuple[Any, list[NDA
                 held.append(sum(1 << k for k in variables))
                 depth.append(t)
                 share.append(1 / prod(cards[k] for k in variables))
-                index.append(_flat(pairs, n, d))
-        context_index.append(np.array(index, dtype=np.int64))
     offset = np.concatenate([[0], np.cumsum([1 << (n - t) for t in depth])])[:-1].astype(np.int64)
 
     deepest: dict[tuple[tuple[int, int], ...], int] = {}
-    for variables in combinations(range(n), beta) if once else ():
+    for variables in combinations(range(n), beta) if beta else ():
         for states in product(*(range(cards[k]) for k in variables)):
             deepest[tuple(zip(variables, states, strict=True))] = len(number) + len(deepest)
     child: list[int] = []
@@ -331,14 +333,8 @@ def _shape(cards: tuple[int, ...], beta: int, once: bool) -> tuple[Any, list[NDA
                 if taken.intersection(members):
                     constants.append(0)
                     continue
-                if once:
-                    outcomes = product(*(range(cards[k]) for k in members))
-                    constants += [deepest[tuple(sorted((*pairs, *zip(members, x, strict=True))))] for x in outcomes]
-                    continue
-                # The last member's states are summed over already.
-                for states in product(*(range(cards[k]) for k in members[:-1])):
-                    before = (*pairs, *zip(members[:-1], states, strict=True))
-                    constants.append(_flat(before, n, d) * n + members[-1])
+                outcomes = product(*(range(cards[k]) for k in members))
+                constants += [deepest[tuple(sorted((*pairs, *zip(members, x, strict=True))))] for x in outcomes]
     shape = Shape(
         n,
         beta,
@@ -354,13 +350,4 @@ def _shape(cards: tuple[int, ...], beta: int, once: bool) -> tuple[Any, list[NDA
         np.array([prod(cards[k] for k in s) for s in sets], dtype=np.int64),
         constant_at,
     )
-    constant_index = np.array(constant_starts, dtype=np.int64), np.array(constants, dtype=np.int64)
-    return shape, context_index, constant_index
-
-
-def _flat(pairs: tuple[tuple[int, int], ...], n: int, d: int) -> int:
-    """Return the position of a context in a flat array of shape ``(n, d) * t``."""
-    at = 0
-    for k, x in pairs:
-        at = (at * n + k) * d + x
-    return at
+    return shape, np.array(constant_starts, dtype=np.int64), np.array(constants, dtype=np.int64)

@@ -21,7 +21,7 @@ from cslearn._numerics import n_threads
 from cslearn.grown import GrownEngine, GrownLevel, GrownScores
 from cslearn.orders import ExactOrders, SubsetScores
 from cslearn.orders.lookup import are_looked_up
-from cslearn.orders.problem import is_summed_alike, order_problem
+from cslearn.orders.problem import order_problem
 from cslearn.scores import Scores
 from cslearn.stagings.level import LevelWeights
 from cslearn.stagings.tree_weights import TreeWeights
@@ -240,7 +240,7 @@ class Levels:
         The row lies in a stage with the context variables ``S`` with the probability that its states of ``S`` are a
         stage, and there its state has the posterior mean of that stage's parameter.
         """
-        if not is_summed_alike(self.scores):
+        if self.scores.beta > 2:
             return np.array([self._predictive_by_stages(i, level, codes) for level in levels])
         from cslearn._kernels.levels import new_state
         from cslearn._kernels.predictive import predictive_of_levels

@@ -350,34 +350,6 @@ class LevelWeights:
         stages = [s[np.ix_(*pick[: s.ndim])] if s.ndim else s for s in map(np.asarray, self.stages)]
         return LevelWeights(self.cards[others], stages, self.deepest[np.ix_(*pick[: self.deepest.ndim])], self.splits)
 
-    def unused_probabilities(self) -> Floats:
-        """Return for each variable the probability that no stage of a staging drawn with these weights holds it.
-
-        It is the sum over the stagings of the other variables, with the same weights, as a share of the whole.
-        O(m^2 d) for a context bound of two, and m times the cost of a sum beyond.
-        """
-        if not self.beta or not self.size:
-            return np.ones(self.size)
-        if self.beta == 2 and self.size > 1:
-            rest = self._sums_without_one()
-        else:
-            rest = np.array([self.without(j).log_sum() for j in range(self.size)])
-        return np.clip(np.exp(rest - self.log_sum()), 0.0, 1.0)
-
-    def _sums_without_one(self) -> Floats:
-        """Return the log sums without each variable, for a context bound of two: sums over all but one term."""
-        _, products = self._sums
-        (root, pair), (below,) = self.splits
-        brackets = np.logaddexp(self.stages[1][..., None], log(below) + _all_but_one(products[1][0]))
-        of_roots = log(root) + _forget_diagonal(self._over_states(brackets, 1))
-        positive = np.logaddexp(float(self.stages[0]), log_sum_exp_axis(of_roots, axis=0))
-        if not pair:
-            return positive
-        pairs = log(abs(pair) / 2) + log_sum_exp_axis(_forget_diagonal(_all_but_one(products[0][1])), axis=0)
-        if pair > 0:
-            return np.logaddexp(positive, pairs)
-        return positive + np.log1p(-np.exp(pairs - positive))
-
     def _collect(self, found: dict[tuple[int, ...], Floats], probabilities: Floats, t: int, smallest: float) -> None:
         """Add up the probabilities of contexts of `t` variables over the orders in which they were built up."""
         if t == 0:
@@ -401,20 +373,6 @@ def from_generating_function(function: Callable[[complex], complex], cards: Ints
     size = prod(sorted(cards.tolist())[len(cards) - min(beta, len(cards)) :]) + 1
     roots = np.exp(2j * np.pi * np.arange(size // 2 + 1) / size)
     return np.clip(np.fft.irfft(np.conj([function(complex(u)) for u in roots]), size), 0.0, 1.0)
-
-
-def _all_but_one(values: Floats) -> Floats:
-    """Return the logs of the sums over the last axis without each of its entries, by sums from both ends."""
-    nothing = np.full((*values.shape[:-1], 1), -inf)
-    ahead = np.concatenate([nothing, np.logaddexp.accumulate(values, axis=-1)[..., :-1]], axis=-1)
-    behind = np.concatenate([np.logaddexp.accumulate(values[..., ::-1], axis=-1)[..., -2::-1], nothing], axis=-1)
-    return np.logaddexp(ahead, behind)
-
-
-def _forget_diagonal(values: Floats) -> Floats:
-    everyone = np.arange(len(values))
-    values[everyone, everyone] = -inf
-    return values
 
 
 @cache

@@ -102,22 +102,17 @@ class TreeWeights:
     def _by_staging(self) -> bool:
         return any(weight < 0 for row in self.splits for weight in row)
 
-    def _sums_over(self, allowed: int) -> Floats:
+    @cached_property
+    def _sums(self) -> dict[Variables, Floats]:
         from cslearn._kernels.tree_sums import sums_of_sets
 
         masks, number_of = _masks(self.layout.cards, self.beta)
         splits = np.zeros((self.beta, self.beta))
         for t, row in enumerate(self.splits):
             splits[t, : len(row)] = row
-        sums = np.full(len(self.stages), -inf)
-        sums_of_sets(
-            self.cards.astype(np.int64), masks, number_of, self.layout.start, splits, self.stages, allowed, sums
-        )
-        return sums
-
-    @cached_property
-    def _sums(self) -> dict[Variables, Floats]:
-        return self.layout.blocks(self._sums_over((1 << self.size) - 1))
+        sums = np.empty(len(self.stages))
+        sums_of_sets(self.cards.astype(np.int64), masks, number_of, self.layout.start, splits, self.stages, sums)
+        return self.layout.blocks(sums)
 
     @cached_property
     def _stages(self) -> dict[Variables, Floats]:
@@ -251,12 +246,6 @@ class TreeWeights:
         """Return the weights, which stay the same, of the stagings in which no stage holds variable `j`."""
         others = [k for k in range(self.size) if k != j]
         return TreeWeights(self.cards[others], chosen_blocks(self.layout, self.stages, others), self.splits)
-
-    def unused_probabilities(self) -> Floats:
-        """Return for each variable the probability that no stage of a staging drawn with these weights holds it."""
-        everyone, total = (1 << self.size) - 1, self.log_sum()
-        rest = [self._sums_over(everyone & ~(1 << j))[0] for j in range(self.size)]
-        return np.clip(np.exp(np.array(rest) - total), 0.0, 1.0)
 
 
 def chosen_blocks(whole: Layout, flat: Floats, level: Sequence[int]) -> Floats:

@@ -46,7 +46,7 @@ def grown_prior(beta: Any, prior: str | Prior, cards: Sequence[int]) -> ParentsP
     A bound of two, bounds of single variables, and a bound that is given for few variables have exact sums over all
     stagings; so have priors that weigh stagings, which grown trees have no sum for.
     """
-    if isinstance(beta, Mapping) or (beta != "auto" and (beta <= 2 or subsets_fit(tuple(cards[1:]), beta))):
+    if beta != "auto" and (beta <= 2 or subsets_fit(tuple(cards[1:]), beta)):
         return None
     return FIRST_PRIOR if isinstance(prior, str) and prior == ADAPTIVE else _among_parents(get_prior(prior))
 
@@ -104,15 +104,24 @@ def first_scores(
 
 
 def with_what_the_data_choose(
-    scores: GrownScores, before: NDArray[np.bool_], *, adaptive: bool, counts: bool, climbs: bool
+    scores: GrownScores,
+    before: NDArray[np.bool_],
+    *,
+    adaptive: bool,
+    counts: bool,
+    climbs: bool,
+    start: NDArray[np.int64] | None = None,
 ) -> tuple[GrownScores, NDArray[np.int64]]:
     """Return the scores with the prior and the prior counts that suit a first order, and an order for them.
 
-    The first order is the one that the largest gains ask for; `climbs` says whether moves make it better.
+    The first order is the one that the largest gains ask for, or `start`, if that is given and better; `climbs` says
+    whether moves make it better.
     """
-    order = greedy_order(scores.contexts, before)
+    order, engine = greedy_order(scores.contexts, before), GrownEngine(scores.contexts, before)
+    if start is not None and engine.local_scores(start).sum() > engine.local_scores(order).sum():
+        order = start
     if climbs:
-        order = _climbed(scores, order, before)
+        order = engine.climbed(order, _sweeps(scores, order))
     if adaptive:
         scores = scores.with_prior(adapted_parents_prior(scores, order))
     if counts:
@@ -125,10 +134,9 @@ def with_what_the_data_choose(
     return scores, order
 
 
-def _climbed(scores: GrownScores, order: NDArray[np.int64], before: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Return a local optimum near an order, or what there is time for."""
-    sweeps = min(MOST_SWEEPS, default_moves(scores, order) // scores.table.p)
-    return GrownEngine(scores.contexts, before).climbed(order, sweeps)
+def _sweeps(scores: GrownScores, order: NDArray[np.int64]) -> int:
+    """Return how many sweeps of moves there is time for, at first."""
+    return min(MOST_SWEEPS, default_moves(scores, order) // scores.table.p)
 
 
 def default_moves(scores: GrownScores, order: NDArray[np.int64]) -> int:

@@ -1,12 +1,15 @@
 """Learning on packed tables: the same counts and the same models as from the rows in memory."""
 
+import itertools
+
 import numpy as np
 import pytest
 
 from cslearn import PC, Chains, CStreeLearner, random_cstree
 from cslearn.counts import BitCounts, PackedCounts
 from cslearn.data import PackedTable, Table
-from cslearn.errors import InputError
+from cslearn.errors import DataWarning, InputError
+from cslearn.orders import sample_chains
 from naive_grown import PlainCounts, small_table
 from problems import random_table
 from test_grown import random_contexts
@@ -133,3 +136,107 @@ def test_ensembles_of_many_rows_look_at_some_of_them(tmp_path, monkeypatch):
     (mine, theirs) = (learned(data).ensemble(n=3, random_state=0) for data in (packed, table))
     np.testing.assert_array_equal(mine.weights, theirs.weights)
     assert mine.trees == theirs.trees
+
+
+# ---------------------------------------------------------------- rows that come later
+def in_batches(frame, ends, **settings):
+    learner = CStreeLearner(**{"random_state": 0, **settings})
+    for begin, end in itertools.pairwise([0, *ends, len(frame)]):
+        learner.partial_fit(frame[begin:end])
+    return learner
+
+
+def late_states(n=900):
+    """Rows of which the last have states of their own, one of them before all others."""
+    frame = random_cstree([2, 3, 2, 2, 4], random_state=1).sample(n, random_state=2).astype(int)
+    frame["X2"] = frame["X2"].map({0: "b", 1: "c", 2: "d"})
+    frame.loc[n - 3, "X2"] = "a"
+    frame["X3"] = (frame.index >= n - 2).astype(int)
+    return frame
+
+
+@pytest.mark.parametrize("settings", [{}, {"beta": 2}, {"missing": "state"}, {"parameters": "mle", "ess": 2.0}])
+def test_rows_in_batches_give_the_fit_of_all_of_them(settings):
+    frame = late_states()
+    if "missing" in settings:
+        frame.loc[len(frame) - 1, "X5"] = None
+    with pytest.warns(DataWarning, match="'X3' has a single state"):
+        learner = in_batches(frame, [300, 310, 880], search="exact", **settings)
+    together = CStreeLearner(search="exact", random_state=0, **settings).fit(frame)
+    assert learner.cstree_.states == together.cstree_.states
+    assert learner.cstree_ == together.cstree_
+    assert learner.cstree_.learning == together.cstree_.learning
+    np.testing.assert_array_equal(
+        learner.posterior_.edge_probabilities().to_numpy(), together.posterior_.edge_probabilities().to_numpy()
+    )
+    if not settings:
+        assert isinstance(learner.posterior_.scores.table, PackedTable)
+
+
+def test_rows_in_batches_come_as_frames_arrays_packed_tables_iterators_and_files(tmp_path):
+    table = random_cstree([2, 3, 2, 2], random_state=1).sample_table(400, random_state=2)
+    frame, packed = table.to_frame(), PackedTable.from_table(table)
+    (packed + packed).save(tmp_path / "more.cspack")
+    frame.to_csv(tmp_path / "more.csv", index=False)
+    weights = np.arange(1, 401, dtype=float)
+    learner = CStreeLearner(random_state=0).fit(table)
+    for more in (frame, table.codes, packed, iter([frame, frame]), tmp_path / "more.cspack", tmp_path / "more.csv"):
+        learner.partial_fit(more)
+    learner.partial_fit(frame, sample_weight=weights)
+    kept = learner.posterior_.scores.table
+    assert kept.n == 400 * 10 and kept.total_weight == 400 * 9 + weights.sum()
+    both = Table(np.tile(table.codes, (10, 1)), table.variables, table.states, np.append(np.ones(3600), weights))
+    assert learner.cstree_ == CStreeLearner(random_state=0).fit(both).cstree_
+
+
+@pytest.mark.parametrize("beta", ["auto", 2])
+def test_chains_go_on_from_the_order_found_so_far(monkeypatch, beta):
+    frame = random_cstree(15, random_state=1).sample(2000, random_state=2)
+    search = Chains(n_iter=30, n_chains=1)
+    learner = CStreeLearner(beta=beta, search=search, random_state=0).fit(frame[:1900])
+    found = learner.posterior_.best.best_order
+    started = []
+
+    def spy(problem, **options):
+        started.append(options["starts"])
+        return sample_chains(problem, **options)
+
+    monkeypatch.setattr("cslearn.estimators.order_search.sample_chains", spy)
+    monkeypatch.setattr("cslearn.estimators.growing.MOST_SWEEPS", 0)
+    monkeypatch.setattr("cslearn.estimators.growing.adapted_counts", lambda scores, order: (scores.ess, scores.gamma))
+    learner.partial_fit(frame[1900:])
+    assert learner.posterior_.scores.table.n == 2000
+    np.testing.assert_array_equal(started[0][0], found)
+    # What is known meanwhile is kept to.
+    first = learner.cstree_.variables[int(found[-1])]
+    learner.set_params(knowledge={"tiers": [[first], [v for v in frame.columns if v != first]]})
+    assert learner.partial_fit(frame[:10]).order_[0] == first
+
+
+def test_what_cannot_be_added_is_refused():
+    frame = late_states()[["X1", "X2", "X4"]]
+    learner = CStreeLearner(states={"X2": ["a", "b", "c", "d"]}, random_state=0).fit(frame[:500])
+    before = learner.cstree_
+    odd = frame[500:510].assign(X2="z")
+    with pytest.raises(InputError, match=r"'X2'.*'z'"):
+        learner.partial_fit(odd)
+    with pytest.raises(InputError, match="only one of them has 'X4'"):
+        learner.partial_fit(frame[["X1", "X2"]])
+    many = CStreeLearner(random_state=0).fit(frame[:500])
+    with pytest.raises(InputError, match="'X1' holds numbers with 72 different values"):
+        many.partial_fit(frame[500:600].assign(X1=range(70, 170)).iloc[:70])
+    assert learner.cstree_ is before and many.posterior_.scores.table.n == 500
+    with pytest.raises(InputError, match='missing="em": fit all of them together'):
+        CStreeLearner(missing="em", random_state=0).fit(frame).partial_fit(frame)
+    mask = np.zeros(frame.shape, dtype=bool)
+    with pytest.raises(InputError, match="rows with interventions"):
+        CStreeLearner(random_state=0).fit(frame, interventions=mask).partial_fit(frame)
+    assert learner.partial_fit(frame[500:]).cstree_ != before
+
+
+def test_states_that_a_packed_table_has_already_leave_it_packed():
+    frame = late_states()[["X1", "X2", "X4"]]
+    learner = CStreeLearner(states={"X2": ["a", "b", "c", "d", "e"]}, search="exact", random_state=0)
+    learner.fit(frame[:500]).partial_fit(frame[500:])
+    kept = learner.posterior_.scores.table
+    assert isinstance(kept, PackedTable) and kept.state_map["X2"] == ("a", "b", "c", "d", "e")

@@ -26,10 +26,10 @@ from numpy.typing import NDArray
 from cslearn.counts import Contexts, PackedCounts, RememberedCounts
 from cslearn.data import PackedTable, State
 from cslearn.data import pack as pack_rows
-from cslearn.data._checks import check_categorical
 from cslearn.data._union import union_of_states
 from cslearn.data.packed import concatenate
-from cslearn.data.reading import DEFAULT_NA_VALUES, refuse, warn_constant
+from cslearn.data.packing import check_states_found
+from cslearn.data.reading import DEFAULT_NA_VALUES, warn_constant
 from cslearn.errors import InputError, MissingExtraError
 
 __all__ = ["DaskTable", "Traffic", "pack"]
@@ -264,30 +264,12 @@ def pack(
     told = client.gather([client.submit(_description, future, pure=False) for future in futures])
     variables, found, _ = union_of_states([(names, labels) for names, labels, _ in told])
     n = sum(rows for _, _, rows in told)
-    _check(variables, found, n, max_states, states or {})
+    asked = {name: labels for name, labels in zip(variables, found, strict=True) if name not in (states or {})}
+    check_states_found(asked, n, max_states)
+    warn_constant([name for name, labels in asked.items() if len(labels) == 1])
     table = DaskTable(client, makers, variables, found, [rows for _, _, rows in told], futures)
     table._parts = [table._recoded(future) for future in futures]
     return table
-
-
-def _check(
-    variables: Sequence[str],
-    states: Sequence[tuple[State, ...]],
-    n: int,
-    max_states: int,
-    given: Mapping[str, Any],
-) -> None:
-    """Ask of the whole table what is asked of a table in memory."""
-    problems = []
-    for name, labels in zip(variables, states, strict=True):
-        if name not in given:
-            try:
-                check_categorical(name, list(labels), n, max_states)
-            except InputError as error:
-                problems.append(str(error))
-    refuse(problems)
-    single = [name for name, labels in zip(variables, states, strict=True) if len(labels) == 1 and name not in given]
-    warn_constant(single)
 
 
 def _client(client: Any) -> Any:

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from cslearn._wording import keyword
 from cslearn.data._batches import Stream, open_stream
+from cslearn.data._checks import DEFAULT_MAX_STATES, check_categorical
 from cslearn.data._collapsing import distinct_rows
 from cslearn.data._columns import Column
 from cslearn.data._encoders import Encoder
@@ -25,7 +26,7 @@ from cslearn.data.packed import PackedTable, build, concatenate, fingerprint_of
 from cslearn.data.reading import as_table, check_known, choose, refuse, refuse_empty, wanted_names, warn_constant
 from cslearn.errors import FileError, InputError
 
-__all__ = ["pack"]
+__all__ = ["check_states_found", "pack"]
 
 # Equal rows are merged if that leaves so many times fewer. Weights take 64 bits a row, and rows with weights are
 # counted one by one and not by 64; where there are weights anyhow, every second row is worth it.
@@ -145,6 +146,17 @@ def pack(
         finish = _Finish(passing, spool, stream.text, tokens, given, known, missing, max_states)
         gain = _least_gain(collapse, weighted=sample_weight is not None)
         return finish.table(path, into, gain, check)
+
+
+def check_states_found(states: Mapping[str, Sequence[State]], n: int, max_states: int = DEFAULT_MAX_STATES) -> None:
+    """Ask of the states that n rows have together, packed in parts, what is asked of a table that is read at once."""
+    problems = []
+    for name, labels in states.items():
+        try:
+            check_categorical(name, labels, n, max_states)
+        except InputError as error:
+            problems.append(str(error))
+    refuse(problems)
 
 
 def _least_gain(collapse: bool | str, *, weighted: bool) -> float | None:

@@ -37,6 +37,7 @@ from cslearn.estimators.phases import (
     search_orders,
     select_candidates,
 )
+from cslearn.estimators.reading import read_more
 from cslearn.estimators.settings import ENSEMBLE, LEARNER, PC, Chains, chains_of, selection_of
 from cslearn.graphs.evidence import evidence_record
 from cslearn.orders import Progress
@@ -138,15 +139,61 @@ class Learner:
         self._warn_of_chains()
         return self
 
-    def _learn(self, X: Any, sample_weight: Any = None, interventions: Any = None) -> None:
-        """Learn from complete data: Algorithm 1 of the paper, one phase after the other."""
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> CStreeLearner:
+        """Add rows to those learned from so far, and learn from all of them.
+
+        The counts are those of a fit of all rows together, and so is the model if all orders are searched; chains
+        start at the best order found so far, unless the new rows ask for a better one. The rows are kept packed, in
+        memory. The first call is a :meth:`fit`, and a :meth:`fit` begins anew.
+
+        Parameters
+        ----------
+        X : Table, PackedTable, frame, array, path or whatever :func:`cslearn.pack` reads
+            The new rows, of the same variables. States that were not there before are added to the others, as by
+            ``+`` of packed tables, unless `states` of the learner are given.
+        y : None
+            Not used; there for scikit-learn.
+        sample_weight : array-like or str, optional
+            Weight of each new row, or the name of the column that holds it; without it each counts once.
+
+        Returns
+        -------
+        CStreeLearner
+
+        Examples
+        --------
+        >>> from cslearn import CStreeLearner
+        >>> from cslearn.datasets import chickenpox_model
+        >>> data = chickenpox_model().sample(1000, random_state=0)
+        >>> learner = CStreeLearner(random_state=0)
+        >>> for start in range(0, 1000, 250):
+        ...     learner = learner.partial_fit(data[start : start + 250])
+        >>> learner.cstree_ == CStreeLearner(random_state=0).fit(data).cstree_
+        True
+        """
+        if not hasattr(self, "posterior_"):
+            return self.fit(X, sample_weight=sample_weight)
+        self._check_parameters()
+        start = self.posterior_.order_names(self.posterior_.best.best_order)
+        self._learn(read_more(self, X, sample_weight), start=start)
+        self._set_names(X)
+        self._warn_of_chains()
+        return self
+
+    def _learn(
+        self, X: Any, sample_weight: Any = None, interventions: Any = None, start: Sequence[str] | None = None
+    ) -> None:
+        """Learn from complete data: Algorithm 1 of the paper, one phase after the other.
+
+        Chains begin at `start`, an order.
+        """
         self.timings_: dict[str, float] = {}
         with self._phase("data"):
             data = read_data(self, X, sample_weight, interventions)
         with self._phase("candidates"):
             self.candidates_: CandidateSets = select_candidates(self, data)
         with self._phase("scores"):
-            state = first_pass(self, data, self.candidates_)
+            state = first_pass(self, data, self.candidates_, start)
         with self._phase("prior"):
             climbs, self.interrupted_ = choose_prior(self, state)
         with self._phase("orders"):

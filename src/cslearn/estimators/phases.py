@@ -93,6 +93,11 @@ class Pass:
     problem: Problem | None = None
     start: NDArray[np.int64] | None = None
 
+    @property
+    def starts(self) -> list[NDArray[np.integer]]:
+        """The orders that chains start at."""
+        return [] if self.start is None else [self.start]
+
 
 # ---------------------------------------------------------------- data
 def read_data(learner: CStreeLearner, X: Any, sample_weight: Any, interventions: Any) -> Data:
@@ -139,9 +144,18 @@ def select_candidates(learner: CStreeLearner, data: Data) -> CandidateSets:
     )
 
 
-def first_pass(learner: CStreeLearner, data: Data, candidates: CandidateSets) -> Pass:
-    """Score the contexts of the candidates; those of grown trees are scored when they are visited."""
-    before = data.knowledge.precedence(data.table.variables)
+def first_pass(
+    learner: CStreeLearner, data: Data, candidates: CandidateSets, start: Sequence[str] | None = None
+) -> Pass:
+    """Score the contexts of the candidates; those of grown trees are scored when they are visited.
+
+    Orders are searched from `start` on, unless the knowledge forbids it.
+    """
+    names = data.table.variables
+    before = data.knowledge.precedence(names)
+    first = None if start is None else np.array([names.index(v) for v in start])
+    if first is not None and np.tril(before[np.ix_(first, first)]).any():
+        first = None
     if (prior := _grown_prior(learner, data)) is not None:
         return Pass(
             first_scores(
@@ -155,6 +169,7 @@ def first_pass(learner: CStreeLearner, data: Data, candidates: CandidateSets) ->
                 interventions=data.mask,
             ),
             before,
+            start=first,
         )
     scores = Scores(
         data.table,
@@ -166,7 +181,7 @@ def first_pass(learner: CStreeLearner, data: Data, candidates: CandidateSets) ->
         interventions=data.mask,
     )
     check_subsets_fit(scores)
-    state = Pass(scores, before)
+    state = Pass(scores, before, start=first)
     if _exactly(learner, scores):
         check_exact(scores, learner.max_memory)
         _tell_cost(learner, scores)
@@ -189,6 +204,8 @@ def choose_prior(learner: CStreeLearner, state: Pass) -> tuple[Sequence[Chain], 
             adaptive=_is_adaptive(learner),
             counts=learner.ess == "auto",
             climbs=learner.search != "greedy",
+            # What is chosen for a search of all orders depends on the data alone.
+            start=None if _exactly(learner, state.scores) else state.start,
         )
         if _exactly(learner, state.scores):
             check_exact(state.scores, learner.max_memory)
@@ -208,6 +225,7 @@ def choose_prior(learner: CStreeLearner, state: Pass) -> tuple[Sequence[Chain], 
             state.problem,
             n_chains=options.n_chains if len(names) <= FEW_VARIABLES else 1,
             n_iter=1,
+            starts=state.starts,
             random_state=learner._seeds()[0],
             n_jobs=learner.n_jobs,
         )
@@ -232,7 +250,7 @@ def search_orders(learner: CStreeLearner, state: Pass) -> tuple[CStreePosterior,
     names = scores.table.variables
     n_temperatures, n_chains = options.n_temperatures, options.n_chains
     n_iter, longest = None if options.auto else options.n_iter, options.max_iter
-    starts: list[NDArray[np.integer]] = []
+    starts = state.starts
     if isinstance(scores, GrownScores) and state.start is not None:
         if learner.search == "greedy":
             chain = chain_of_one(scores, state.start, state.before)

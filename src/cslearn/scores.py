@@ -195,14 +195,15 @@ class Scores:
 
     def _checked_candidates(self, candidates: Mapping[str, Iterable[str]] | None) -> tuple[NDArray[np.intp], ...]:
         """Return the columns of the candidates of each variable, ascending, constant variables left out."""
-        names = self.table.variables
+        names, varies, index = self.table.variables, np.array(self.table.cards) > 1, self.index
         given = dict.fromkeys(names, names) if candidates is None else candidates
         sets = []
-        for name in [*names, *(name for name in given if name not in self.index)]:
-            target = self._column(name)
-            columns = {self._column(candidate) for candidate in given.get(name, ())}
-            usable = sorted(c for c in columns if c != target and self.table.cards[c] > 1)
-            sets.append(np.array(usable, dtype=np.intp))
+        for name in [*names, *(name for name in given if name not in index)]:
+            usable = np.zeros(len(names), dtype=bool)
+            # Looked up in place where they are known: with many variables there are many pairs of them.
+            usable[[index[v] if v in index else self._column(v) for v in given.get(name, ())]] = True
+            usable[self._column(name)] = False
+            sets.append(np.flatnonzero(usable & varies))
         return tuple(sets)
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Literal
@@ -244,12 +244,12 @@ def _notes(found: Screen, most: int) -> tuple[str, ...]:
 
 def _given(
     table: TableLike, candidates: Any, level: float, skeleton: bool, random_state: RandomState
-) -> tuple[str, dict[str, set[str]]]:
+) -> tuple[str, Mapping[str, Collection[str]]]:
     """Return the kind of `candidates`, and the candidate sets that it describes."""
     names = table.variables
     if isinstance(candidates, str):
         if candidates == "all":
-            return "all", {name: set(names) for name in names}
+            return "all", dict.fromkeys(names, frozenset(names))
         if candidates not in ("pc", "grasp"):
             raise InputError(
                 'candidates must be "auto", "all", "screen", "pc", "grasp", a networkx graph, a mapping or a matrix,'
@@ -346,10 +346,13 @@ def _usable(table: TableLike, sets: Mapping[str, Iterable[str]]) -> Sets:
     what it depends on.
     """
     constant = set(table.constant)
-    usable: Sets = {}
-    for child in table.variables:
-        wanted = set() if child in constant else {*sets.get(child, ())} - constant - {child}
-        usable[child] = tuple(name for name in table.variables if name in wanted)
+    free = tuple(name for name in table.variables if name not in constant)
+    usable: Sets = dict.fromkeys(table.variables, ())
+    for at, child in enumerate(free):
+        wanted = set(sets.get(child, ()))
+        others = (*free[:at], *free[at + 1 :])
+        # Of many variables all are candidates, and are not gone through one by one.
+        usable[child] = others if wanted.issuperset(others) else tuple(name for name in others if name in wanted)
     return usable
 
 

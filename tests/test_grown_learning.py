@@ -6,10 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cslearn import CStree, CStreeLearner
+from cslearn import CStree, CStreeLearner, random_cstree
 from cslearn.estimators import Chains
-from cslearn.grown import GrownScores
+from cslearn.grown import GrownScores, greedy_order
 from cslearn.posterior import CStreePosterior
+from cslearn.priors import ParentsPrior
 
 QUICK = {"search": Chains(n_iter=30, n_chains=2), "random_state": 0}
 
@@ -120,3 +121,15 @@ def test_tiers_are_respected(search, tmp_path):
     for order in [*learner.posterior_.orders.reshape(-1, 5).tolist(), [position[v] for v in learner.cstree_.order]]:
         names = [table.columns[i] for i in order]
         assert set(names[:2]) == set(tiers[0])
+
+
+def test_many_variables_have_the_order_that_the_largest_gains_ask_for(monkeypatch):
+    monkeypatch.setattr("cslearn.estimators.growing.MANY", 13)
+    monkeypatch.setattr("cslearn.estimators.phases.MANY", 13)
+    table = random_cstree(14, random_state=0).sample_table(500, random_state=1)
+    learner = CStreeLearner(ess=1.0, prior=ParentsPrior(), random_state=0).fit(table)
+    first = greedy_order(learner.posterior_.scores.contexts)
+    assert [chain.moved for chain in learner.posterior_.chains] == [0]
+    assert learner.order_ == tuple(table.variables[i] for i in first)
+    # Chains that are asked for are run.
+    assert CStreeLearner(search=Chains(n_iter=5, n_chains=1), random_state=0).fit(table).n_iter_ == 5

@@ -19,7 +19,6 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln
 
 from cslearn.errors import InputError
 from cslearn.stagings import Staging
@@ -244,30 +243,6 @@ class ParentsPrior(Prior):
     def log_normaliser(self, cards: NDArray[np.intp], beta: int) -> float:
         """Return 0: the weights are probabilities of the steps of a random experiment that ends."""
         return 0.0
-
-
-def _log_comb(n: int | NDArray[np.integer], k: int) -> NDArray[np.float64]:
-    return np.asarray(gammaln(np.asarray(n) + 1.0) - gammaln(k + 1.0) - gammaln(np.asarray(n) - k + 1.0))
-
-
-def _log_trees_on_one(splits: NDArray[np.float64], contexts: Sequence[Pairs], t: int = 0) -> NDArray[np.float64]:
-    """Return the log of the sum over the trees that draw a staging by splits on one variable each.
-
-    ``splits[t, c]`` is the log-weight of a split of a context of `t` variables in case `c`; see
-    :func:`cslearn.stagings.level.log_trees`, which this is for many cases at once.
-    """
-    nothing = np.zeros(splits.shape[1:])
-    if len(contexts) == 1 and not contexts[0]:
-        return nothing
-    total = nothing - inf
-    for chosen in sorted(set.intersection(*({k for k, _ in context} for context in contexts)), key=str):
-        parts: dict[object, list[Pairs]] = {}
-        for context in contexts:
-            rest = tuple(pair for pair in context if pair[0] != chosen)
-            parts.setdefault(dict(context)[chosen], []).append(rest)
-        below = sum((_log_trees_on_one(splits, part, t + 1) for part in parts.values()), nothing)
-        total = np.logaddexp(total, splits[t] + below)
-    return total
 
 
 PRIORS: dict[str, Prior] = {prior.name: prior for prior in (TreePrior(), SparsePrior(), UniformPrior())}

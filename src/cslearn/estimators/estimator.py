@@ -20,12 +20,11 @@ class CStreeLearner(BaseEstimator, Learner):  # type: ignore[misc]  # scikit-lea
 
     Parameters
     ----------
-    beta : "auto", int, or mapping of str to int or "auto"
+    beta : "auto" or int
         Context bound: no stage has more context variables. ``"auto"`` grows decision trees as deep as the data ask for,
         up to ten context variables; so does a number beyond two, as their bound, unless the variables are few enough
         for exact sums; see :mod:`cslearn.grown`. With two, the sums over stagings are exact (the paper's algorithm); a
-        prior that weighs stagings rather than trees has only these, and ``"auto"`` is two then. A mapping gives some
-        variables a bound of their own, all others two.
+        prior that weighs stagings rather than trees has only these, and ``"auto"`` is two then.
     candidates : {"auto", "all", "screen", "pc", "grasp"}, All, Screen, PC, GRaSP, graph, mapping or matrix
         Which variables may be context variables of which; see :func:`cslearn.candidates.candidate_sets`. ``"auto"``
         takes all with deep contexts, and with two context variables all while `max_memory` and time allow it, and
@@ -55,7 +54,8 @@ class CStreeLearner(BaseEstimator, Learner):  # type: ignore[misc]  # scikit-lea
         `max_memory`), by chains of the relocation Gibbs sampler, whose length and number
         ``search=Chains(n_iter=..., n_chains=...)`` says (:class:`cslearn.Chains`), or no further than to a first good
         order (``"greedy"``). ``"auto"`` takes all of them where that is a matter of seconds (up to 18 variables, or 12
-        with deep contexts), and otherwise chains.
+        with deep contexts), and otherwise chains; with deep contexts and more than 1,000 variables it stops at a first
+        good order, since a move takes time with the square of their number.
     knowledge : Knowledge or mapping, optional
         Forbidden and required edges and tiers; see :class:`cslearn.candidates.Knowledge`.
     states : mapping of str to sequence of states, optional
@@ -82,8 +82,7 @@ class CStreeLearner(BaseEstimator, Learner):  # type: ignore[misc]  # scikit-lea
     estimate_ : {"best", "central"}
         How that order was chosen.
     candidates_ : CandidateSets
-        The candidate sets that were used; beyond two context variables they may be smaller than those selected first,
-        which a note in them says.
+        The candidate sets that were used.
     prior_ : Prior
         The prior over stagings, chosen by the data if it is adaptive.
     ess_ : float

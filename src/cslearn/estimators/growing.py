@@ -19,6 +19,7 @@ from cslearn.scores import Scores
 
 __all__ = [
     "GROWN_CHAINS",
+    "MANY",
     "as_grown",
     "chain_of_one",
     "default_moves",
@@ -31,6 +32,8 @@ __all__ = [
 STEPS = 5.0e6
 FEWEST_MOVES, MOST_MOVES = 100, 1500
 MOST_SWEEPS = 3
+# Of more variables the order that the largest gains ask for is left as it is: a move takes time with their square.
+MANY = 1000
 # Of so few variables all trees are summed: whatever three or four of them say only together is seen.
 FEW_ENOUGH = 5
 WHOLE = Growth(slack=inf, width=(FEW_ENOUGH,), near=inf, look=0, sets=0)

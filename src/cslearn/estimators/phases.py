@@ -19,6 +19,7 @@ from cslearn.errors import InputError
 from cslearn.estimators.greedy_search import greedy_search
 from cslearn.estimators.growing import (
     GROWN_CHAINS,
+    MANY,
     chain_of_one,
     default_moves,
     first_scores,
@@ -252,7 +253,7 @@ def search_orders(learner: CStreeLearner, state: Pass) -> tuple[CStreePosterior,
     n_iter, longest = None if options.auto else options.n_iter, options.max_iter
     starts = state.starts
     if isinstance(scores, GrownScores) and state.start is not None:
-        if learner.search == "greedy":
+        if learner.search == "greedy" or (learner.search == "auto" and len(names) > MANY):
             chain = chain_of_one(scores, state.start, state.before)
             return CStreePosterior(names, [chain], scores=scores), False
         if learner.search == "auto":

@@ -130,9 +130,7 @@ def test_an_effect_is_that_of_python(run, learned, table, data):
 def test_what_arrows_mean_and_how_sure_their_direction_is_stand_before_the_numbers(run, learned):
     _, out, _ = run("effect", learned, "carrier", "--of", "exposed")
     flat = " ".join(out.split())
-    assert (
-        flat.index(DIRECTIONS) < flat.index("the arrow exposed -> carrier has probability 0.92") < flat.index("0.")
-    )
+    assert flat.index(DIRECTIONS) < flat.index("the arrow exposed -> carrier has probability 0.92") < flat.index("0.")
     _, out, _ = run("adjust", learned, "exposed", "carrier")
     assert out.startswith(DIRECTIONS)
 

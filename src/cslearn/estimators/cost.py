@@ -62,8 +62,8 @@ SMALL = 5 << 20
 class Cost:
     """The time and memory that a fit will take; at most that, if `up_to`, as chains that agree end earlier.
 
-    With missing cells that are summed over, the times are those of each of so many `rounds`, of which so many `searches`
-    sample orders, and `seconds` that of all.
+    With missing cells that are summed over, the times are those of each of so many `rounds`, and `seconds` that of all;
+    so many `searches` of them sample orders.
     """
 
     rows: int

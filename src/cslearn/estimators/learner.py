@@ -139,7 +139,7 @@ class Learner:
         self._warn_of_chains()
         return self
 
-    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> CStreeLearner:
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Add rows to those learned from so far, and learn from all of them.
 
         The counts are those of a fit of all rows together, and so is the model if all orders are searched; chains

@@ -204,7 +204,7 @@ def choose_prior(learner: CStreeLearner, state: Pass) -> tuple[Sequence[Chain], 
             state.before,
             adaptive=_is_adaptive(learner),
             counts=learner.ess == "auto",
-            climbs=learner.search != "greedy",
+            climbs=not _is_greedy(learner, state.scores),
             # What is chosen for a search of all orders depends on the data alone.
             start=None if _exactly(learner, state.scores) else state.start,
         )
@@ -243,6 +243,11 @@ def choose_prior(learner: CStreeLearner, state: Pass) -> tuple[Sequence[Chain], 
     return chains, False
 
 
+def _is_greedy(learner: CStreeLearner, scores: GrownScores) -> bool:
+    """Tell whether the search ends at a first good order of deep stagings, as it does by default if there are many."""
+    return learner.search == "greedy" or (learner.search == "auto" and scores.table.p > MANY)
+
+
 # ---------------------------------------------------------------- orders
 def search_orders(learner: CStreeLearner, state: Pass) -> tuple[CStreePosterior, bool]:
     """Return the posterior over orders, and whether an interrupt ended the search early."""
@@ -253,7 +258,7 @@ def search_orders(learner: CStreeLearner, state: Pass) -> tuple[CStreePosterior,
     n_iter, longest = None if options.auto else options.n_iter, options.max_iter
     starts = state.starts
     if isinstance(scores, GrownScores) and state.start is not None:
-        if learner.search == "greedy" or (learner.search == "auto" and len(names) > MANY):
+        if _is_greedy(learner, scores):
             chain = chain_of_one(scores, state.start, state.before)
             return CStreePosterior(names, [chain], scores=scores), False
         if learner.search == "auto":

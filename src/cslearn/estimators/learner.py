@@ -395,7 +395,7 @@ class Learner:
                 DataWarning,
                 stacklevel=3,
             )
-        elif not self.posterior_.converged:
+        elif self.search != "greedy" and not self.posterior_.converged:
             error = (self.cstree_.learning or {}).get("edge_error")
             sure = "" if error is None else f" Edge probabilities have standard errors up to {error:.2g}."
             warnings.warn(

@@ -58,7 +58,7 @@ from cslearn.priors import ADAPTIVE, ParentsPrior, Prior, TreePrior
 from cslearn.scores import Scores
 
 if TYPE_CHECKING:
-    from cslearn.estimators.learner import Learner as CStreeLearner
+    from cslearn.estimators.learner import Learner
 
 __all__ = [
     "Data",
@@ -101,7 +101,7 @@ class Pass:
 
 
 # ---------------------------------------------------------------- data
-def read_data(learner: CStreeLearner, X: Any, sample_weight: Any, interventions: Any) -> Data:
+def read_data(learner: Learner, X: Any, sample_weight: Any, interventions: Any) -> Data:
     """Read the data, and check that the settings suit them."""
     rows, mask = read_interventions(X, interventions, sample_weight, learner.missing)
     table = read_table(learner, rows, sample_weight, packed=mask is None)
@@ -118,7 +118,7 @@ def read_data(learner: CStreeLearner, X: Any, sample_weight: Any, interventions:
 
 
 # ---------------------------------------------------------------- candidates and scores
-def select_candidates(learner: CStreeLearner, data: Data) -> CandidateSets:
+def select_candidates(learner: Learner, data: Data) -> CandidateSets:
     """Select who may be in the contexts of whom."""
     arguments = selection_of(learner.candidates).arguments()
     if _grown_prior(learner, data) is not None and arguments["candidates"] in ("auto", "screen"):
@@ -146,7 +146,7 @@ def select_candidates(learner: CStreeLearner, data: Data) -> CandidateSets:
 
 
 def first_pass(
-    learner: CStreeLearner, data: Data, candidates: CandidateSets, start: Sequence[str] | None = None
+    learner: Learner, data: Data, candidates: CandidateSets, start: Sequence[str] | None = None
 ) -> Pass:
     """Score the contexts of the candidates; those of grown trees are scored when they are visited.
 
@@ -192,7 +192,7 @@ def first_pass(
 
 
 # ---------------------------------------------------------------- what the data choose
-def choose_prior(learner: CStreeLearner, state: Pass) -> tuple[Sequence[Chain], bool]:
+def choose_prior(learner: Learner, state: Pass) -> tuple[Sequence[Chain], bool]:
     """Let the data choose the prior and the equivalent sample size, where they are asked to.
 
     They are chosen for the best order before that, or for one found greedily. Returns the chains that found it, and
@@ -243,13 +243,13 @@ def choose_prior(learner: CStreeLearner, state: Pass) -> tuple[Sequence[Chain], 
     return chains, False
 
 
-def _is_greedy(learner: CStreeLearner, scores: GrownScores) -> bool:
+def _is_greedy(learner: Learner, scores: GrownScores) -> bool:
     """Tell whether the search ends at a first good order of deep stagings, as it does by default if there are many."""
     return learner.search == "greedy" or (learner.search == "auto" and scores.table.p > MANY)
 
 
 # ---------------------------------------------------------------- orders
-def search_orders(learner: CStreeLearner, state: Pass) -> tuple[CStreePosterior, bool]:
+def search_orders(learner: Learner, state: Pass) -> tuple[CStreePosterior, bool]:
     """Return the posterior over orders, and whether an interrupt ended the search early."""
     scores, options = state.scores, chains_of(learner.search)
     seeds, seed = learner._seeds()
@@ -314,34 +314,34 @@ def search_orders(learner: CStreeLearner, state: Pass) -> tuple[CStreePosterior,
 
 
 # ---------------------------------------------------------------- settings that depend on each other
-def _bound(learner: CStreeLearner) -> int:
+def _bound(learner: Learner) -> int:
     """Return the context bound where no trees are grown."""
     return 2 if learner.beta == "auto" else int(learner.beta)
 
 
-def _grown_prior(learner: CStreeLearner, data: Data) -> ParentsPrior | None:
+def _grown_prior(learner: Learner, data: Data) -> ParentsPrior | None:
     """Return the prior that trees are grown with; None where all stagings are summed."""
     return grown_prior(learner.beta, learner.prior, sorted(data.table.cards))
 
 
-def _first_ess(learner: CStreeLearner) -> float:
+def _first_ess(learner: Learner) -> float:
     return FIRST_ESS if learner.ess == "auto" else float(learner.ess)
 
 
-def _is_adaptive(learner: CStreeLearner) -> bool:
+def _is_adaptive(learner: Learner) -> bool:
     return isinstance(learner.prior, str) and learner.prior == ADAPTIVE
 
 
-def _first_prior(learner: CStreeLearner) -> str | Prior:
+def _first_prior(learner: Learner) -> str | Prior:
     return TreePrior() if _is_adaptive(learner) else learner.prior
 
 
-def _exactly(learner: CStreeLearner, scores: Scores) -> bool:
+def _exactly(learner: Learner, scores: Scores) -> bool:
     """Tell whether all orders are searched."""
     return learner.search == "exact" or (learner.search == "auto" and affordable(scores))
 
 
-def _tell_cost(learner: CStreeLearner, scores: Scores) -> None:
+def _tell_cost(learner: Learner, scores: Scores) -> None:
     """Tell the callback what an exact search that was asked for will take."""
     if learner.callback is not None and learner.search == "exact":
         from cslearn.estimators.cost import exact_seconds

@@ -145,9 +145,7 @@ def select_candidates(learner: Learner, data: Data) -> CandidateSets:
     )
 
 
-def first_pass(
-    learner: Learner, data: Data, candidates: CandidateSets, start: Sequence[str] | None = None
-) -> Pass:
+def first_pass(learner: Learner, data: Data, candidates: CandidateSets, start: Sequence[str] | None = None) -> Pass:
     """Score the contexts of the candidates; those of grown trees are scored when they are visited.
 
     Orders are searched from `start` on, unless the knowledge forbids it.

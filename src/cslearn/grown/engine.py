@@ -110,7 +110,8 @@ class GrownEngine:
             done = edge_chances(memo, self.contexts.rules, targets, before, done, found, wanted, known)
 
         self.contexts.store.asked(ask)
-        return found
+        # Shares of sets of parents sum to one but for the last digit.
+        return np.minimum(found, 1.0)
 
     def edges_of_orders(self, orders: NDArray[np.integer]) -> Floats:
         """Return how probable each context variable is given each of some orders, shape (orders, p, p)."""

@@ -27,7 +27,7 @@ from cslearn.counts import BitCounts, Contexts, PackedCounts
 from cslearn.data import PackedTable, as_table, pack
 from cslearn.errors import ConvergenceWarning
 
-ROWS = (1_000_000, 10_000_000, 100_000_000)
+ROWS = (1_000_000, 10_000_000)
 
 
 def parts_of(folder: Path, rows: int) -> list[Path]:
@@ -99,7 +99,7 @@ def alone(folder: Path, rows: int, packed_path: Path) -> dict[str, float]:
 
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="benchmarks.large_fit", description=__doc__.partition("\n")[0])
-    parser.add_argument("--folder", type=Path, default=Path("parts"))
+    parser.add_argument("--folder", type=Path, default=Path("build/parts"))
     parser.add_argument("--rows", type=lambda text: int(text.replace("_", "")), nargs="+", default=list(ROWS))
     parser.add_argument("--into", type=Path, help="measure one number of rows, packed into this file, only")
     parser.add_argument("--quick", action="store_true", help="few rows, to see that it works; writes no page")
@@ -134,16 +134,17 @@ def main(arguments: list[str] | None = None) -> None:
                 counts, model = same_counts(paths[0]), same_model(paths, packed_path.with_suffix(".json"))
             assert PackedTable.load(packed_path, verify=False).n == rows
             packed_path.unlink()
+    said = {True: "equal", False: "NOT EQUAL"}
     heads = ["rows", "million rows a second", "times reading by pyarrow", "packing s", "fit s", "fit s a million rows"]
     text = "\n".join(
         [
-            "Rows of a random CStree with 40 binary variables, in Parquet files of a million rows, packed into a file and",
-            'learned from with `beta="auto"`. Peaks are those of the process, with Python and compiled code.',
+            "Rows of a random CStree with 40 binary variables, in Parquet files of a million rows, packed into a file",
+            'and learned from with `beta="auto"`. Peaks are those of the process, with Python and compiled code.',
             "",
             table([*heads, "file MB", "peak MB of packing", "peak MB"], cells),
             "",
-            f"Counts of the first {min(numbers[0], PART):,} rows, packed and in memory: {'equal' if counts else 'NOT EQUAL'}.",
-            f"The model of {numbers[0]:,} rows in the file and in memory: {'equal' if model else 'NOT EQUAL'}, byte for byte.",
+            f"Counts of the first {min(numbers[0], PART):,} rows, packed and in memory: {said[counts]}.",
+            f"The model of {numbers[0]:,} rows in the file and in memory: {said[model]}, byte for byte.",
         ]
     )
     publish("large_fit", "Many rows", text, quick=options.quick)

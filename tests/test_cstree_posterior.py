@@ -309,8 +309,9 @@ def test_edges_given_an_order_are_what_its_levels_say(table, beta, prior, few, s
     for draw, order in enumerate(orders):
         for t, i in enumerate(order):
             level = [k for k, c in enumerate(scores.candidates[i]) if c in order[:t]]
-            unused = scores.level_weights(i, np.array(level, dtype=np.intp)).unused_probabilities()
-            expected[draw, scores.candidates[i][level], i] = 1 - unused
+            weights = scores.level_weights(i, np.array(level, dtype=np.intp))
+            unused = [weights.without(j).log_sum() - weights.log_sum() for j in range(len(level))]
+            expected[draw, scores.candidates[i][level], i] = 1 - np.exp(unused)
     np.testing.assert_allclose(found, expected, atol=1e-9)
 
 

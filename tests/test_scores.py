@@ -295,7 +295,7 @@ def test_looked_up_and_computed_log_gammas_agree(monkeypatch):
     [
         ({"ess": 0}, "ess, the equivalent sample size"),
         ({"beta": -1}, "beta, the largest number of context variables"),
-        ({"beta": {"v0": 1}}, "no context bound .beta. for v1"),
+        ({"beta": {"v0": 1}}, "beta, the largest number of context variables"),
         ({"prior": "flat"}, "no prior 'flat'; choose one of 'tree', 'sparse', 'uniform'"),
         ({"candidates": {"v0": ["v9"]}}, "no variable 'v9'"),
         ({"candidates": {"v9": ["v0"]}}, "no variable 'v9'"),

@@ -18,7 +18,7 @@ from cslearn.data import as_frame, incomplete_codes
 from cslearn.data._gaps import gaps_of
 from cslearn.errors import InputError
 from cslearn.estimators.estimator import CStreeLearner
-from cslearn.estimators.learner import has_names
+from cslearn.estimators.learner import check_width, has_names
 from cslearn.inference.prediction import target_probabilities
 
 __all__ = ["CStreeClassifier"]
@@ -181,11 +181,7 @@ class CStreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
         if isinstance(X, np.ndarray) and not has_names(X):
             if X.ndim != 2:
                 raise InputError(f"Reshape your data: X has {X.ndim} dimensions and must have two, rows and columns")
-            if X.shape[1] != self.n_features_in_:
-                raise InputError(
-                    f"X has {X.shape[1]} features, but {type(self).__name__} is expecting {self.n_features_in_}"
-                    " features as input"
-                )
+            check_width(self, X)
         codes = incomplete_codes(X, tree.states, leave_out=[self.target_])
         target = tree.variables.index(self.target_)
         if self.averaged:

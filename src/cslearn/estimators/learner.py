@@ -174,6 +174,7 @@ class Learner:
         if not hasattr(self, "posterior_"):
             return self.fit(X, sample_weight=sample_weight)
         self._check_parameters()
+        check_width(self, X)
         start = self.posterior_.order_names(self.posterior_.best.best_order)
         self._learn(read_more(self, X, sample_weight), start=start)
         self._set_names(X)
@@ -306,12 +307,7 @@ class Learner:
         from sklearn.utils.validation import check_is_fitted
 
         check_is_fitted(self)
-        shape = np.shape(X) if isinstance(X, np.ndarray | list) and not has_names(X) else ()
-        if len(shape) == 2 and shape[1] != self.n_features_in_:
-            raise InputError(
-                f"X has {shape[1]} features, but {type(self).__name__} is expecting {self.n_features_in_} features"
-                " as input"
-            )
+        check_width(self, X)
         return self.cstree_.log_prob(X)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
@@ -453,3 +449,13 @@ def has_names(X: Any) -> bool:
     if isinstance(X, np.ndarray):
         return X.dtype.names is not None
     return not isinstance(X, list) or (bool(X) and isinstance(X[0], Mapping))
+
+
+def check_width(estimator: Any, X: Any) -> None:
+    """Refuse an array, or a list of rows, with another number of columns than was learned from."""
+    shape = np.shape(X) if isinstance(X, np.ndarray | list) and not has_names(X) else ()
+    if len(shape) == 2 and shape[1] != estimator.n_features_in_:
+        raise InputError(
+            f"X has {shape[1]} features, but {type(estimator).__name__} is expecting {estimator.n_features_in_} features"
+            " as input"
+        )

@@ -456,6 +456,6 @@ def check_width(estimator: Any, X: Any) -> None:
     shape = np.shape(X) if isinstance(X, np.ndarray | list) and not has_names(X) else ()
     if len(shape) == 2 and shape[1] != estimator.n_features_in_:
         raise InputError(
-            f"X has {shape[1]} features, but {type(estimator).__name__} is expecting {estimator.n_features_in_} features"
-            " as input"
+            f"X has {shape[1]} features, but {type(estimator).__name__} is expecting {estimator.n_features_in_}"
+            " features as input"
         )

@@ -6,7 +6,7 @@ that are made are found by walking down these lists (:func:`choose`), so what is
 """
 
 from collections import namedtuple
-from math import exp, inf, lgamma, log1p, nan
+from math import exp, inf, lgamma, log, log1p, nan
 
 import numpy as np
 
@@ -15,8 +15,10 @@ from cslearn._kernels import inner, outer
 __all__ = [
     "Known",
     "Memo",
+    "Paused",
     "Rules",
     "Wanted",
+    "check_age",
     "choose",
     "evaluate",
     "expand",
@@ -34,10 +36,11 @@ __all__ = [
 # Contexts: target, context above and (variable, state) that was added to it, number of variables, outcomes of these,
 # rows, counts of the target's states, log z, its splits first:last, a key that does not depend on the order in which
 # variables were added, and which of its splits is on which variable (-1: none). Splits: variable, gain, where their
-# parts begin in `part` (-1: not there yet), which lists contexts. `slots` is a hash table from keys to contexts.
+# parts begin in `part` (-1: not there yet), which lists contexts. `slots` is a hash table from keys to contexts. `age`
+# tells how often all contexts were forgotten.
 Memo = namedtuple(
     "Memo",
-    "target parent variable state depth outcomes rows own log_z first last key rank split gain parts part slots",
+    "target parent variable state depth outcomes rows own log_z first last key rank split gain parts part slots age",
 )
 # How trees are grown. By the number of variables in the context: log-probabilities to stop and to split, how many
 # splits are summed at most, and how far their promise may be below the best one's; `price[t, d]` is what a split into
@@ -64,8 +67,14 @@ Stack = namedtuple(
     " known_key known_value",
 )
 
+# Searches for sets of parents that wait for contexts, by number: how many parents there are (0: not begun), the leaves
+# before they are split on the last one, what the sets promise and the best of that, and the parents; then the age of
+# the contexts. Without it a search would begin anew each time that contexts are wanted, about ten times.
+Paused = namedtuple("Paused", "size number leaves height top members age")
+
 # Contexts in which the variables that are to be parents are looked for; there are hardly ever so many.
 MOST_LEAVES = 1 << 12
+LOG_4 = log(4.0)
 
 
 @inner
@@ -100,6 +109,14 @@ def new_stack(rules, known):
         known.key,
         known.value,
     )
+
+
+@inner
+def check_age(memo, paused):
+    """Begin all searches for parents anew if contexts were forgotten meanwhile."""
+    if paused.age[0] != memo.age:
+        paused.age[0] = memo.age
+        paused.size[:] = 0
 
 
 @inner
@@ -231,7 +248,7 @@ def log_of_set(rules, size, m):
 
 @inner
 def _split_leaves(memo, rules, parents, size, leaves, number, wanted):
-    """Split the leaves of a tree on parents, as long as that pays; returns their number, -1 if some are not known."""
+    """Split the leaves of a tree on parents, while that pays; returns their number, below zero if more are wanted."""
     at, unknown = 0, False
     while at < number:
         node = leaves[at]
@@ -258,7 +275,7 @@ def _split_leaves(memo, rules, parents, size, leaves, number, wanted):
             for x in range(1, states):
                 leaves[number] = memo.part[parts + x]
                 number += 1
-    return -1 if unknown else number
+    return -number if unknown else number
 
 
 @inner
@@ -293,13 +310,37 @@ def _first_parent(memo, rules, root, before, m, value, wanted):
 
 
 @inner
-def parent_sets(memo, rules, root, before, m, wanted, stack):
+def _pause(stack, size, number, top, paused, at):
+    """Keep how far a search for parents has come, before the leaves are split on the last one."""
+    paused.size[at], paused.number[at], paused.top[at] = size, number, top
+    paused.leaves[at, :number] = stack.leaves[:number]
+    paused.members[at, :size] = stack.members[size, :size]
+    paused.height[at, : size + 1] = stack.height[: size + 1]
+
+
+@inner
+def _go_on(rules, stack, paused, at):
+    """Set a search to where it has paused; returns the numbers of parents and leaves, and the best promise."""
+    size, number = paused.size[at], paused.number[at]
+    stack.leaves[:number] = paused.leaves[at, :number]
+    stack.height[: size + 1] = paused.height[at, : size + 1]
+    for s in range(1, size + 1):
+        k = paused.members[at, s - 1]
+        stack.members[s, :s] = paused.members[at, :s]
+        stack.size[s], stack.key[s] = s, stack.key[s - 1] ^ rules.words[1, k]
+        stack.inside[k] = True
+    return size, number, paused.top[at]
+
+
+@inner
+def parent_sets(memo, rules, root, before, m, wanted, stack, paused, at):
     """Find the sets of parents that are summed given the `m` variables before; returns their number, -1 if not known.
 
     They go into ``stack.members``, each one larger than the one before it. The next parent is the one that gains most
     if the leaves of a greedy tree on the parents so far are split on it wherever that pays. It ends when the next one
     gains nothing, or when what a set promises is by more than the slack below the best before it. Sets that promise
-    much less than the best one are left out in the end.
+    much less than the best one are left out in the end. A search that is asked for again goes on where number `at` of
+    `paused` has come, unless that is negative.
     """
     stack.size[0], stack.key[0], stack.height[0] = 0, rules.words[0, root], 0.0
     if rules.sets == 0:
@@ -308,52 +349,66 @@ def parent_sets(memo, rules, root, before, m, wanted, stack):
     for k in range(len(before)):
         inside[k] = not before[k]
         value[k] = -inf
-    number, leaves[0], size, height, top = 1, root, 0, 0.0, 0.0
-    while size + 1 < rules.sets and size < m:
-        if size == 0:
-            if _first_parent(memo, rules, root, before, m, value, wanted) < 0:
-                return -1
-        else:
+    number, leaves[0], size, top = 1, root, 0, 0.0
+    paused_here = at >= 0 and paused.size[at] > 0
+    if paused_here:
+        size, number, top = _go_on(rules, stack, paused, at)
+    while paused_here or (size + 1 < rules.sets and size < m):
+        if not paused_here:
+            if size == 0:
+                if _first_parent(memo, rules, root, before, m, value, wanted) < 0:
+                    return -1
+            else:
+                _next_parent(memo, rules, leaves, number, size, value)
+            best, chosen = -inf, -1
             for k in range(len(before)):
-                value[k] = 0.0
-            for at in range(number):
-                node = leaves[at]
-                t = memo.depth[node]
-                for e in range(memo.first[node], memo.last[node]):
-                    if memo.gain[e] + rules.top[t] <= 0:
-                        break
-                    k = memo.split[e]
-                    more = memo.gain[e] + rules.price[t, rules.cards[k]] - rules.log_of[size + 1 - t]
-                    if more > 0:
-                        value[k] += more
-        best, chosen = -inf, -1
-        for k in range(len(before)):
-            if not inside[k] and value[k] > best:
-                best, chosen = value[k], k
-        height += best + log_of_set(rules, size + 1, m) - log_of_set(rules, size, m)
-        if chosen < 0 or height < top - rules.slack or (size > 0 and best <= 0):
-            break
-        top = max(top, height)
-        size += 1
-        inside[chosen] = True
-        members = stack.members[size]
-        members[: size - 1] = stack.members[size - 1, : size - 1]
-        members[size - 1] = chosen
-        stack.size[size], stack.key[size] = size, stack.key[size - 1] ^ rules.words[1, chosen]
-        stack.height[size] = height
+                if not inside[k] and value[k] > best:
+                    best, chosen = value[k], k
+            height = stack.height[size] + (best + log_of_set(rules, size + 1, m) - log_of_set(rules, size, m))
+            if chosen < 0 or height < top - rules.slack or (size > 0 and best <= 0):
+                break
+            top = max(top, height)
+            size += 1
+            inside[chosen] = True
+            members = stack.members[size]
+            members[: size - 1] = stack.members[size - 1, : size - 1]
+            members[size - 1] = chosen
+            stack.size[size], stack.key[size] = size, stack.key[size - 1] ^ rules.words[1, chosen]
+            stack.height[size] = height
+            if at >= 0:
+                _pause(stack, size, number, top, paused, at)
+        paused_here = False
         if size == 1:
             # The first one splits the root, whether that pays at once or with those that follow.
-            e = memo.first[root] + memo.rank[root, chosen]
+            first = stack.members[1, 0]
+            e = memo.first[root] + memo.rank[root, first]
             if memo.parts[e] < 0:
                 _want(wanted, root, e)
                 return -1
-            number = rules.cards[chosen]
+            number = rules.cards[first]
             for x in range(number):
                 leaves[x] = memo.part[memo.parts[e] + x]
-        number = _split_leaves(memo, rules, members, size, leaves, number, wanted)
+        number = _split_leaves(memo, rules, stack.members[size], size, leaves, number, wanted)
         if number < 0:
             return -1
     return _likely_sets(rules, size + 1, top, stack)
+
+
+@inner
+def _next_parent(memo, rules, leaves, number, size, value):
+    """Fill what each variable promises as another parent: the gains of all leaves that it pays to split on it."""
+    for k in range(len(value)):
+        value[k] = 0.0
+    for at in range(number):
+        node = leaves[at]
+        t = memo.depth[node]
+        for e in range(memo.first[node], memo.last[node]):
+            if memo.gain[e] + rules.top[t] <= 0:
+                break
+            k = memo.split[e]
+            more = memo.gain[e] + rules.price[t, rules.cards[k]] - rules.log_of[size + 1 - t]
+            if more > 0:
+                value[k] += more
 
 
 @inner
@@ -400,28 +455,30 @@ def log_sum_of_set(memo, rules, root, s, banned, wanted, stack):
 
 
 @inner
-def log_sum_of_sets(memo, rules, root, before, m, wanted, stack):
+def log_sum_of_sets(memo, rules, root, before, m, wanted, stack, paused, at):
     """Return log F of a target: the sum over the sets of parents, and over all prunings of the tree grown on each.
 
     Not a number if a context is not there yet.
     """
     total = -inf
-    for s in range(parent_sets(memo, rules, root, before, m, wanted, stack)):
+    for s in range(parent_sets(memo, rules, root, before, m, wanted, stack, paused, at)):
         below = log_sum_of_set(memo, rules, root, s, -1, wanted, stack)
         total = log_add(total, below + log_of_set(rules, stack.size[s], m))
     return nan if total == -inf else total
 
 
 @outer
-def evaluate(memo, rules, targets, before, wanted, known, out):
+def evaluate(memo, rules, targets, before, wanted, known, paused, out):
     """Fill what is no number in `out` with log F of targets, given the variables before; ``before[r, k]``."""
     stack = new_stack(rules, known)
+    check_age(memo, paused)
     for r in range(len(targets)):
         if out[r] != out[r]:
             m = 0
             for k in range(before.shape[1]):
                 m += before[r, k]
-            out[r] = log_sum_of_sets(memo, rules, targets[r], before[r], m, wanted, stack)
+            at = r if r < len(paused.size) else -1
+            out[r] = log_sum_of_sets(memo, rules, targets[r], before[r], m, wanted, stack, paused, at)
 
 
 @inner
@@ -524,6 +581,8 @@ def rank(memo, first_node, own, counts, starts, cards, allowed, kinds, tables, l
             used[memo.variable[above]] = True
             above = memo.parent[above]
         ahead = memo.depth[node] < look and total >= enough
+        # Where contexts split as readily as their parts do, the prior takes at least log 4 from a gain.
+        worth = least + LOG_4 if 1 < memo.depth[node] < bound - 1 else least
         kept = 0
         for k in range(p):
             if used[k]:
@@ -544,7 +603,7 @@ def rank(memo, first_node, own, counts, starts, cards, allowed, kinds, tables, l
             if rest > 0:
                 value += _log_z(left, d, kinds[r, k], tables)
                 full += 1
-            if full > 1 and (ahead or value > least):
+            if full > 1 and (ahead or value > worth):
                 gains[kept], variables[kept] = -value, k
                 kept += 1
         ranked = np.argsort(gains[:kept], kind="mergesort")

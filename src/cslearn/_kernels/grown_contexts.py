@@ -6,7 +6,7 @@ from math import exp, inf, log
 import numpy as np
 
 from cslearn._kernels import inner, outer
-from cslearn._kernels.grown import choose, log_add, log_of_set, new_stack, parent_sets
+from cslearn._kernels.grown import check_age, choose, log_add, log_of_set, new_stack, parent_sets
 
 __all__ = [
     "Graph",
@@ -42,7 +42,7 @@ def list_contexts(memo, nodes):
 
 
 @outer
-def flatten(memo, rules, target, before, graph, wanted, known):
+def flatten(memo, rules, target, before, graph, wanted, known, paused):
     """Write the grown trees of a target into a graph; returns how many roots, contexts, splits and parts there are.
 
     The first number is -1 if there is no room for them, and 0 if the sets of parents are not known yet.
@@ -51,7 +51,8 @@ def flatten(memo, rules, target, before, graph, wanted, known):
     for k in range(len(before)):
         m += before[k]
     chosen, promise = stack.chosen[0], stack.promise[0]
-    roots = parent_sets(memo, rules, target, before, m, wanted, stack)
+    check_age(memo, paused)
+    roots = parent_sets(memo, rules, target, before, m, wanted, stack, paused, 0)
     if roots < 0:
         return 0, 0, 0, 0
     if roots > len(graph.part):

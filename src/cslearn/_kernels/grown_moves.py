@@ -6,7 +6,15 @@ from math import exp, expm1, inf, nan
 import numpy as np
 
 from cslearn._kernels import inner, outer
-from cslearn._kernels.grown import log_add, log_of_set, log_sum_of_set, log_sum_of_sets, new_stack, parent_sets
+from cslearn._kernels.grown import (
+    check_age,
+    log_add,
+    log_of_set,
+    log_sum_of_set,
+    log_sum_of_sets,
+    new_stack,
+    parent_sets,
+)
 from cslearn._kernels.moves import list_others, place_for, remember
 
 __all__ = ["GrownProblem", "GrownState", "edge_chances", "make_moves"]
@@ -14,8 +22,8 @@ __all__ = ["GrownProblem", "GrownState", "edge_chances", "make_moves"]
 # allowed[i, k]: whether i may be split on k; before[i, j]: whether i comes before j in every order
 GrownProblem = namedtuple("GrownProblem", "allowed before")
 # Of a move that is not finished: scores of its variable by place, of the others after it, and whether it has begun;
-# then the number of moves made, and sums over trees that are known.
-GrownState = namedtuple("GrownState", "order position score own after begun sweeps known")
+# then the number of moves made, sums over trees that are known, and searches for parents that have paused.
+GrownState = namedtuple("GrownState", "order position score own after begun sweeps known paused")
 
 
 # Sets of parents that are less probable do not matter for an edge.
@@ -56,7 +64,7 @@ def _fill(memo, rules, problem, state, v, others, first, last, before, wanted, s
                 m = _set_before(problem, state, u, before)
                 m += -1 if before[v] else 1
                 before[v] = not before[v]
-                state.after[u] = log_sum_of_sets(memo, rules, u, before, m, wanted, stack)
+                state.after[u] = log_sum_of_sets(memo, rules, u, before, m, wanted, stack, state.paused, u)
             else:
                 state.after[u] = state.score[u]
     m = 0
@@ -68,7 +76,12 @@ def _fill(memo, rules, problem, state, v, others, first, last, before, wanted, s
             before[others[t - 1]] = fresh = True
             m += 1
         if t >= first and state.own[t] != state.own[t]:
-            state.own[t] = log_sum_of_sets(memo, rules, v, before, m, wanted, stack) if fresh else state.own[t - 1]
+            at = len(before) + t
+            state.own[t] = (
+                log_sum_of_sets(memo, rules, v, before, m, wanted, stack, state.paused, at)
+                if fresh
+                else state.own[t - 1]
+            )
 
 
 @outer
@@ -82,6 +95,7 @@ def make_moves(
     p = len(state.order)
     others, log_weights, before = np.empty(p, np.int64), np.empty(p), np.empty(p, np.bool_)
     stack = new_stack(rules, state.known)
+    check_age(memo, state.paused)
     while step < len(draws):
         v = min(int(draws[step, 0] * p), p - 1)
         here = state.position[v]
@@ -95,6 +109,7 @@ def make_moves(
             state.begun[0] = 1
             for t in range(p):
                 state.own[t] = state.after[t] = nan
+            state.paused.size[:] = 0
         _fill(memo, rules, problem, state, v, others, first, last, before, wanted, stack)
         if wanted.number[0]:
             return step
@@ -126,19 +141,20 @@ def make_moves(
 
 
 @outer
-def edge_chances(memo, rules, targets, before, done, found, wanted, known):
+def edge_chances(memo, rules, targets, before, done, found, wanted, known, paused):
     """Fill ``found[r, k]``, the probability that `k` is in a context of a target, from number `done` on.
 
     Returns how many are done. Trees without `k` have the sum in which splits on it are left out.
     """
     p = before.shape[1]
     stack, weights = new_stack(rules, known), np.empty(max(rules.sets, 1 << 5))
+    check_age(memo, paused)
     while done < len(targets):
         root, m = targets[done], 0
         for k in range(p):
             m += before[done, k]
             found[done, k] = 0.0
-        number = parent_sets(memo, rules, root, before[done], m, wanted, stack)
+        number = parent_sets(memo, rules, root, before[done], m, wanted, stack, paused, 0)
         total = -inf
         for s in range(number):
             whole = log_sum_of_set(memo, rules, root, s, -1, wanted, stack)
@@ -154,5 +170,6 @@ def edge_chances(memo, rules, targets, before, done, found, wanted, known):
                     found[done, k] += share * max(0.0, -expm1(without - whole))
         if wanted.number[0]:
             return done
+        paused.size[0] = 0
         done += 1
     return done

@@ -122,9 +122,9 @@ class PackedCounts:
         """Add up what is counted in parts of the words."""
         words = self._table.planes.shape[1]
         parts = max(1, min(n_threads(self._n_jobs), words // WORDS_OF_A_THREAD))
-        ends = np.linspace(0, words, parts + 1).astype(int).tolist()
         if parts == 1:
             return count(0, words)
+        ends = np.linspace(0, words, parts + 1).astype(int).tolist()
         with ThreadPoolExecutor(parts) as pool:
             first, *others = pool.map(count, ends[:-1], ends[1:])
         for other in others:

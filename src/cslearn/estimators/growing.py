@@ -31,7 +31,9 @@ __all__ = [
 # Steps that the moves of a chain may take: contexts walked through, and rows counted in new ones.
 STEPS = 5.0e6
 FEWEST_MOVES, MOST_MOVES = 100, 1500
-MOST_SWEEPS = 3
+# Sweeps of greedy moves before the chains, which share the time of so many chains: they find better orders sooner.
+# They end when one gains less than so much, as a log, for each variable.
+MOST_SWEEPS, SHARE_OF_SWEEPS, WORTH = 8, 10.0, 0.1
 # Of more variables the order that the largest gains ask for is left as it is: a move takes time with their square.
 MANY = 1000
 # Of so few variables all trees are summed: whatever three or four of them say only together is seen.
@@ -120,11 +122,11 @@ def with_what_the_data_choose(
     The first order is the one that the largest gains ask for, or `start`, if that is given and better; `climbs` says
     whether moves make it better.
     """
-    order, engine = greedy_order(scores.contexts, before), GrownEngine(scores.contexts, before)
-    if start is not None and engine.local_scores(start).sum() > engine.local_scores(order).sum():
-        order = start
-    if climbs:
-        order = engine.climbed(order, _sweeps(scores, order))
+    order = greedy_order(scores.contexts, before)
+    if start is not None:
+        found = GrownEngine(scores.contexts, before)
+        if found.local_scores(start).sum() > found.local_scores(order).sum():
+            order = start
     if adaptive:
         scores = scores.with_prior(adapted_parents_prior(scores, order))
     if counts:
@@ -132,14 +134,14 @@ def with_what_the_data_choose(
         chosen = adapted_counts(scores, names)
         if chosen != (scores.ess, scores.gamma):
             scores = scores.with_ess(*chosen)
-            if climbs:
-                order = GrownEngine(scores.contexts, before).climbed(order, 1)
+    if climbs:
+        order = GrownEngine(scores.contexts, before).climbed(order, _sweeps(scores, order), WORTH * scores.table.p)
     return scores, order
 
 
 def _sweeps(scores: GrownScores, order: NDArray[np.int64]) -> int:
-    """Return how many sweeps of moves there is time for, at first."""
-    return min(MOST_SWEEPS, default_moves(scores, order) // scores.table.p)
+    """Return how many sweeps of greedy moves there is time for, at most."""
+    return int(min(MOST_SWEEPS, SHARE_OF_SWEEPS * _affordable_moves(scores, order) / scores.table.p))
 
 
 def default_moves(scores: GrownScores, order: NDArray[np.int64]) -> int:
@@ -147,6 +149,11 @@ def default_moves(scores: GrownScores, order: NDArray[np.int64]) -> int:
 
     It depends on the data alone, not on the clock, so that the result can be had again.
     """
+    return int(np.clip(_affordable_moves(scores, order), FEWEST_MOVES, MOST_MOVES))
+
+
+def _affordable_moves(scores: GrownScores, order: NDArray[np.int64]) -> float:
+    """Return how many moves take :data:`STEPS`."""
     p, names = scores.table.p, scores.table.variables
     position = np.argsort(order)
     sizes = [
@@ -155,7 +162,7 @@ def default_moves(scores: GrownScores, order: NDArray[np.int64]) -> int:
     ]
     walk = float(np.mean(sizes)) + len(names) + scores.counts.total * p * STEPS_OF_A_ROW
     scored = 2 * p if p <= 24 else 0.5 * p + 18
-    return int(np.clip(STEPS / (walk * scored), FEWEST_MOVES, MOST_MOVES))
+    return STEPS / (walk * scored)
 
 
 def chain_of_one(scores: GrownScores, order: NDArray[np.int64], before: NDArray[np.bool_]) -> Chain:

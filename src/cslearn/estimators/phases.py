@@ -254,14 +254,16 @@ def search_orders(learner: Learner, state: Pass) -> tuple[CStreePosterior, bool]
     names = scores.table.variables
     n_temperatures, n_chains = options.n_temperatures, options.n_chains
     n_iter, longest = None if options.auto else options.n_iter, options.max_iter
-    starts = state.starts
+    starts, climb = state.starts, True
     if isinstance(scores, GrownScores) and state.start is not None:
         if _is_greedy(learner, scores):
             chain = chain_of_one(scores, state.start, state.before)
             return CStreePosterior(names, [chain], scores=scores), False
         if learner.search == "auto":
             n_chains = GROWN_CHAINS
-        starts = [state.start] * (1 if len(names) <= FEW_VARIABLES else n_chains)
+        # The first order is climbed already; of few variables the other chains have starts of their own.
+        climb = len(names) <= FEW_VARIABLES
+        starts = [state.start] * (1 if climb else n_chains)
         if options.auto:
             n_iter = default_moves(scores, state.start)
             longest = longest or n_iter
@@ -302,6 +304,7 @@ def search_orders(learner: Learner, state: Pass) -> tuple[CStreePosterior, bool]
         max_iter=longest,
         burn_in=options.burn_in,
         thin=options.thin,
+        greedy_start=climb,
         n_temperatures=n_temperatures,
         random_state=seeds,
         n_jobs=learner.n_jobs,

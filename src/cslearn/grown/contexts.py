@@ -40,6 +40,8 @@ LOOKED_UP = 4096
 BATCH = 1 << 22
 # Sums over trees on sets of parents that are kept while many levels are asked for.
 KNOWN = 1 << 12
+# Searches for sets of parents that go on where they were, while many levels are asked for.
+MOST_PAUSED = 1 << 11
 # Splits that are asked for at once.
 MOST_WANTED = 1 << 12
 # Bytes of a context, with its place in the hash table and as a part, and of a split.
@@ -130,8 +132,9 @@ class ContextStore:
         self.allowed = np.ascontiguousarray(allowed, dtype=bool)
         self.max_memory = max_memory
         self.fills = 0
-        self._lock, self._age = Lock(), 0
+        self._lock, self._age, self._readers = Lock(), 0, 0
         self._kinds: dict[tuple[float, int], int] = {}
+        self._distinct_cards = {1, *counts.cards.tolist()}
         self._tables: tuple[Floats, Floats, Floats] = (np.empty(0), np.empty((0, 2, 0)), np.empty((0, 2)))
         # Keys of contexts are exclusive ors of random words, so that the order of their variables does not matter.
         p, most = len(counts.cards), int(counts.cards.max(initial=1))
@@ -148,14 +151,20 @@ class ContextStore:
                 if self.memory > self.max_memory:
                     self._begin()
         wanted = Wanted(np.empty((MOST_WANTED, 2), dtype=np.int64), np.zeros(1, dtype=np.int64))
-        while True:
+        with self._lock:
+            self._readers += 1
+        try:
+            while True:
+                with self._lock:
+                    memo, age = self._memo, self._age
+                answer = question(memo, wanted)
+                if not wanted.number[0]:
+                    return answer
+                self._provide(age, wanted.pairs[: wanted.number[0]])
+                wanted.number[0] = 0
+        finally:
             with self._lock:
-                memo, age = self._memo, self._age
-            answer = question(memo, wanted)
-            if not wanted.number[0]:
-                return answer
-            self._provide(age, wanted.pairs[: wanted.number[0]])
-            wanted.number[0] = 0
+                self._readers -= 1
 
     def splits(self, node: int) -> Splits:
         """Return the ranked splits of a context; the first p contexts are those without variables."""
@@ -210,8 +219,8 @@ class ContextStore:
         arrays["target"][:] = np.arange(p)
         arrays["parent"][:] = arrays["variable"][:] = -1
         arrays["outcomes"][:] = 1.0
-        self._memo = Memo(**arrays)
         self._age += 1
+        self._memo = Memo(**arrays, age=self._age)
         self._n = [p, 0, 0]  # contexts, parts, splits
         self._make_room(p, 0, 0)
         self._fill(0)
@@ -261,15 +270,14 @@ class ContextStore:
     def _kinds_of(self, begin: int, end: int) -> NDArray[np.int64]:
         """Return which prior count each context has, and its parts after a split on each variable."""
         memo, cards = self._memo, self.counts.cards
-        found = np.zeros((end - begin, len(cards) + 1), dtype=np.int64)
-        keys = np.column_stack(
-            [memo.outcomes[begin:end] if self.gamma else np.ones(end - begin), memo.target[begin:end]]
-        )
-        keys[:, 1] = cards[memo.target[begin:end]]
-        distinct, which = np.unique(keys, axis=0, return_inverse=True)
-        for row, (outcomes, d) in enumerate(distinct):
-            of = {c: self._kind(outcomes * c, int(d)) for c in {1, *cards.tolist()}}
-            found[which.reshape(-1) == row] = [*(of[c] for c in cards.tolist()), of[1]]
+        found = np.empty((end - begin, len(cards) + 1), dtype=np.int64)
+        of_targets = cards[memo.target[begin:end]]
+        outcomes = memo.outcomes[begin:end] if self.gamma else np.ones(end - begin)
+        pairs = {(float(q), int(d)) for q, d in zip(outcomes, of_targets, strict=True)}
+        for q, d in pairs:
+            of = {c: self._kind(q * c, d) for c in self._distinct_cards}
+            rows = slice(None) if len(pairs) == 1 else (outcomes == q) & (of_targets == d)
+            found[rows] = [*(of[c] for c in cards.tolist()), of[1]]
         return found
 
     def _kind(self, outcomes: float, d: int) -> int:
@@ -308,8 +316,9 @@ class ContextStore:
         found |= larger(("part",), self._n[1], parts)
         found |= larger(("split", "gain", "parts"), self._n[2], splits)
         if found:
-            # Who reads the old arrays must not be led to contexts that are in the new ones alone.
-            found.setdefault("parts", self._memo.parts.copy())
+            if self._readers > 1:
+                # Who reads the old arrays must not be led to contexts that are in the new ones alone.
+                found.setdefault("parts", self._memo.parts.copy())
             self._memo = self._memo._replace(**found)
 
 
@@ -347,8 +356,9 @@ class GrownContexts:
         from cslearn._kernels.grown import evaluate
 
         out, known = np.full(len(targets), np.nan), new_known(KNOWN)
+        paused = new_paused(min(len(targets), MOST_PAUSED), self.growth)
         before = before & self.store.allowed[targets]
-        self.store.asked(lambda memo, wanted: evaluate(memo, self.rules, targets, before, wanted, known, out))
+        self.store.asked(lambda memo, wanted: evaluate(memo, self.rules, targets, before, wanted, known, paused, out))
         return out
 
     def _made_rules(self) -> Any:
@@ -390,6 +400,22 @@ def new_known(size: int) -> Any:
     from cslearn._kernels.grown import Known
 
     return Known(np.zeros(size, np.uint64), np.zeros(size))
+
+
+def new_paused(number: int, growth: Growth) -> Any:
+    """Return room for so many searches for sets of parents that wait for contexts."""
+    from cslearn._kernels.grown import MOST_LEAVES, Paused
+
+    # Room that is not used takes no memory: pages are given when they are written to.
+    return Paused(
+        np.zeros(number, np.int64),
+        np.zeros(number, np.int64),
+        np.empty((number, MOST_LEAVES), np.int64),
+        np.empty((number, growth.sets + 1)),
+        np.empty(number),
+        np.empty((number, growth.sets), np.int64),
+        np.full(1, -1, np.int64),
+    )
 
 
 def _enlarged(array: NDArray[Any], size: int) -> NDArray[Any]:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cslearn.grown.contexts import GrownContexts, new_known
+from cslearn.grown.contexts import GrownContexts, new_known, new_paused
 
 __all__ = ["GrownEngine"]
 
@@ -35,6 +35,7 @@ class GrownEngine:
         self.contexts, self.p = contexts, len(contexts.store.counts.cards)
         self.before = np.zeros((self.p, self.p), dtype=bool) if before is None else np.ascontiguousarray(before)
         self._problem = GrownProblem(contexts.store.allowed, self.before)
+        self._edges: dict[bytes, Floats] = {}
 
     def new_state(self) -> Any:
         """Return a state with room for everything; :meth:`set_order` fills it."""
@@ -44,7 +45,8 @@ class GrownEngine:
         order, position = np.zeros(p, np.int64), np.zeros(p, np.int64)
         begun, sweeps = np.zeros(1, np.int64), np.zeros(1, np.int64)
         known = new_known(KNOWN_OF_A_CHAIN)
-        return GrownState(order, position, np.zeros(p), np.zeros(p), np.zeros(p), begun, sweeps, known)
+        paused = new_paused(2 * p, self.contexts.growth)
+        return GrownState(order, position, np.zeros(p), np.zeros(p), np.zeros(p), begun, sweeps, known, paused)
 
     def set_order(self, state: Any, order: NDArray[np.integer]) -> None:
         """Set the order and everything that follows from it."""
@@ -53,15 +55,20 @@ class GrownEngine:
         state.begun[0] = 0
         state.score[:] = self.local_scores(order)
 
-    def climbed(self, order: NDArray[np.integer], sweeps: int) -> NDArray[np.int64]:
-        """Return an order after greedy moves of all variables in turn, at most so many times."""
+    def climbed(self, order: NDArray[np.integer], sweeps: int, worth: float = 0.0) -> NDArray[np.int64]:
+        """Return an order after greedy moves of all variables in turn, at most so many times.
+
+        They end when none moves, or when moving all of them gains less than `worth`.
+        """
         state, p = self.new_state(), self.p
         self.set_order(state, order)
         best_order, best = state.order.copy(), np.array([state.score.sum()])
         nothing = np.empty((0, p), dtype=np.int32)
         for _ in range(sweeps):
+            before = float(best[0])
             turns = np.column_stack([(np.arange(p) + 0.5) / p, np.zeros(p)])
-            if not self.run(state, turns, True, np.empty(p), best_order, best, p + 1, nothing, 1.0):
+            moved = self.run(state, turns, True, np.empty(p), best_order, best, p + 1, nothing, 1.0)
+            if not moved or best[0] - before < worth:
                 break
         return best_order
 
@@ -98,20 +105,31 @@ class GrownEngine:
         return int(moved[0])
 
     def edges(self, targets: NDArray[np.integer], before: NDArray[np.bool_]) -> Floats:
-        """Return how probable each variable is in a context of targets, given those before them; shape (r, p)."""
+        """Return how probable each variable is in a context of targets, given those before them; shape (r, p).
+
+        Orders that a chain draws one after the other differ in a few variables: what is known is not computed again.
+        """
         from cslearn._kernels.grown_moves import edge_chances
 
-        found = np.zeros(before.shape)
         before = before & self.contexts.store.allowed[targets]
-        done, known = 0, new_known(KNOWN_OF_EDGES)
+        named = np.column_stack([targets.astype(np.int32).view(np.uint8).reshape(-1, 4), np.packbits(before, axis=1)])
+        keys = [key.tobytes() for key in named]
+        if len(self._edges) * self.p > EDGE_NUMBERS:
+            self._edges = {}
+        known = self._edges
+        new = {key: at for at, key in enumerate(keys) if key not in known}
+        rows, done, sums = np.fromiter(new.values(), np.int64, len(new)), 0, new_known(KNOWN_OF_EDGES)
+        asked_for = targets[rows], before[rows]
+        found, paused = np.zeros((len(rows), self.p)), new_paused(1, self.contexts.growth)
 
         def ask(memo: Any, wanted: Any) -> None:
             nonlocal done
-            done = edge_chances(memo, self.contexts.rules, targets, before, done, found, wanted, known)
+            done = edge_chances(memo, self.contexts.rules, *asked_for, done, found, wanted, sums, paused)
 
         self.contexts.store.asked(ask)
         # Shares of sets of parents sum to one but for the last digit.
-        return np.minimum(found, 1.0)
+        known.update(zip(new, np.minimum(found, 1.0), strict=True))
+        return np.array([known[key] for key in keys]).reshape(before.shape)
 
     def edges_of_orders(self, orders: NDArray[np.integer]) -> Floats:
         """Return how probable each context variable is given each of some orders, shape (orders, p, p)."""

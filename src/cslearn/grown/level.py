@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cslearn.grown.contexts import GrownContexts, new_known
+from cslearn.grown.contexts import GrownContexts, new_known, new_paused
 
 __all__ = ["GrownLevel", "codes_of_contexts"]
 
@@ -80,7 +80,7 @@ class GrownLevel:
         from cslearn._kernels.grown_contexts import Graph, flatten
 
         found: list[Any] = []
-        size, known = 256, new_known(1)
+        size, known, paused = 256, new_known(1), new_paused(1, self.contexts.growth)
 
         def ask(memo: Any, wanted: Any) -> None:
             nonlocal size
@@ -96,7 +96,7 @@ class GrownLevel:
                     np.empty(size - 1, np.int64),
                     np.empty(size, np.int64),
                 )
-                answer = flatten(memo, self.contexts.rules, self.target, self.before, graph, wanted, known)
+                answer = flatten(memo, self.contexts.rules, self.target, self.before, graph, wanted, known, paused)
                 roots, nodes, splits, parts = answer
                 if roots >= 0:
                     break

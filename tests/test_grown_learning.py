@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from cslearn import CStree, CStreeLearner, random_cstree
+from cslearn.errors import InputError
 from cslearn.estimators import Chains
 from cslearn.grown import GrownScores, greedy_order
 from cslearn.posterior import CStreePosterior
@@ -133,3 +134,34 @@ def test_many_variables_have_the_order_that_the_largest_gains_ask_for(monkeypatc
     assert learner.order_ == tuple(table.variables[i] for i in first)
     # Chains that are asked for are run.
     assert CStreeLearner(search=Chains(n_iter=5, n_chains=1), random_state=0).fit(table).n_iter_ == 5
+
+
+# ---------------------------------------------------------------- what a smaller bound would cost
+@pytest.mark.parametrize("beta", [0, 1, 2, 3])
+def test_the_cost_of_a_smaller_bound_is_that_of_the_rows_under_the_cut_trees(beta):
+    data = random_cstree([2, 3, 2, 2, 3, 2, 2], method="grow", max_stages=9, random_state=3).sample(800, random_state=1)
+    learner = CStreeLearner(random_state=0).fit(data)
+    tree, (ess, gamma) = learner.cstree_, (learner.ess_, learner.gamma_)
+    assert max(staging.bound for staging in tree.stagings.values()) > 2
+    stages, lost = 0, 0.0
+    for v, staging in tree.stagings.items():
+        # In the contexts of a staging variables come in the order of the tree that draws it.
+        whole = [tuple(context.items()) for context in staging.contexts]
+        for sign, contexts in ((1, set(whole)), (-1, {context[:beta] for context in whole})):
+            stages += len(contexts) if sign < 0 else 0
+            for context in contexts:
+                rows = data[np.all([data[u] == x for u, x in context], axis=0)] if context else data
+                outcomes = np.prod([len(tree.states[u]) for u, _ in context])
+                a, d = ess * outcomes**-gamma, len(tree.states[v])
+                for count in rows[v].value_counts():
+                    lost += sign * count * np.log((count + a / d) / (len(rows) + a))
+    cost = learner.cost_of_bound(beta)
+    assert cost.stages == stages
+    assert cost.loss == pytest.approx(lost / len(data), abs=1e-9)
+
+
+def test_a_bound_that_the_model_keeps_costs_nothing():
+    learner = CStreeLearner(random_state=0).fit(random_cstree(6, random_state=0).sample(500, random_state=0))
+    assert learner.cost_of_bound(10) == (learner.cstree_.n_stages, 0.0)
+    with pytest.raises(InputError, match="beta is a whole number"):
+        learner.cost_of_bound(-1)

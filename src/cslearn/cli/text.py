@@ -249,6 +249,7 @@ def _print_learned(console: Console, learner: Learner, verbose: bool = False) ->
     console.print()
     _print_findings(console, learner.relations_, tree)
     console.print()
+    _print_depth(console, learner)
     if verbose:
         _say(console, f"Prior over stagings: {_in_words(learner.prior_, max(learner.betas_.values()))}")
         _say(console, f"Equivalent sample size: {learner.ess_:g}")
@@ -270,6 +271,22 @@ def _print_learned(console: Console, learner: Learner, verbose: bool = False) ->
         )
     moves = learner.n_iter_ / max(learner.timings_["orders"], 1e-9)
     _say(console, f"Seconds: {phases} ({learner.n_iter_:,} moves, {_rate(moves)} a second)")
+
+
+def _print_depth(console: Console, learner: Learner) -> None:
+    """Print how deep contexts are and, where more than two variables are, what two alone would cost."""
+    from cslearn.estimators.cutting import cost_of_bound
+
+    tree, scores = learner.cstree_, learner.posterior_.scores
+    deepest = max(staging.bound for staging in tree.stagings.values())
+    if deepest <= 2 or scores is None:
+        return
+    cost = cost_of_bound(tree, scores, 2)
+    _say(
+        console,
+        f"Contexts have up to {deepest} variables. Cut at two, {_plural(cost.stages, 'stage')} would be left, and the"
+        f" log-likelihood of these rows would be lower by {cost.loss:.2g} a row. For a smaller model: --beta 2.",
+    )
 
 
 def print_fit(learner: Learner, table: TableLike, output: Path, verbose: bool = False) -> None:

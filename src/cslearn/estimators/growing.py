@@ -25,15 +25,21 @@ __all__ = [
     "default_moves",
     "first_scores",
     "grown_prior",
+    "most_moves",
     "with_what_the_data_choose",
 ]
 
 # Steps that the moves of a chain may take: contexts walked through, and rows counted in new ones.
 STEPS = 5.0e6
 FEWEST_MOVES, MOST_MOVES = 100, 1500
-# Sweeps of greedy moves before the chains, which share the time of so many chains: they find better orders sooner.
-# They end when one gains less than so much, as a log, for each variable.
-MOST_SWEEPS, SHARE_OF_SWEEPS, WORTH = 8, 10.0, 0.1
+# Sweeps of greedy moves before the chains find better orders sooner than these do. They end when one gains less than so
+# much, as a log, for each variable; or when they have taken about so many seconds, judged by the contexts they fill.
+MOST_SWEEPS, WORTH, SECONDS_OF_SWEEPS = 16, 0.05, 30.0
+# Seconds that it takes to fill a context, and a cell of the table for it; measured on sets of 69 to 294 variables. A
+# first sweep fills at least so many contexts for each variable.
+SECONDS_OF_A_CONTEXT, SECONDS_OF_A_CELL, FEWEST_CONTEXTS = 5e-5, 1e-11, 100
+# Chains of few variables go on until they agree, up to so many times longer.
+LONGER = 4
 # Of more variables the order that the largest gains ask for is left as it is: a move takes time with their square.
 MANY = 1000
 # Of so few variables all trees are summed: whatever three or four of them say only together is seen.
@@ -135,13 +141,11 @@ def with_what_the_data_choose(
         if chosen != (scores.ess, scores.gamma):
             scores = scores.with_ess(*chosen)
     if climbs:
-        order = GrownEngine(scores.contexts, before).climbed(order, _sweeps(scores, order), WORTH * scores.table.p)
+        p = scores.table.p
+        most = int(SECONDS_OF_SWEEPS / (SECONDS_OF_A_CONTEXT + SECONDS_OF_A_CELL * scores.counts.total * p))
+        if most > FEWEST_CONTEXTS * p:
+            order = GrownEngine(scores.contexts, before).climbed(order, MOST_SWEEPS, WORTH * p, most)
     return scores, order
-
-
-def _sweeps(scores: GrownScores, order: NDArray[np.int64]) -> int:
-    """Return how many sweeps of greedy moves there is time for, at most."""
-    return int(min(MOST_SWEEPS, SHARE_OF_SWEEPS * _affordable_moves(scores, order) / scores.table.p))
 
 
 def default_moves(scores: GrownScores, order: NDArray[np.int64]) -> int:
@@ -150,6 +154,11 @@ def default_moves(scores: GrownScores, order: NDArray[np.int64]) -> int:
     It depends on the data alone, not on the clock, so that the result can be had again.
     """
     return int(np.clip(_affordable_moves(scores, order), FEWEST_MOVES, MOST_MOVES))
+
+
+def most_moves(scores: GrownScores, order: NDArray[np.int64]) -> int:
+    """Return how many moves a chain of few variables makes at most until it agrees with others."""
+    return max(default_moves(scores, order), int(LONGER * _affordable_moves(scores, order)))
 
 
 def _affordable_moves(scores: GrownScores, order: NDArray[np.int64]) -> float:

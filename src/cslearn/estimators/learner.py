@@ -26,6 +26,7 @@ from cslearn.data import TableLike
 from cslearn.data._gaps import gaps_of
 from cslearn.errors import ConvergenceWarning, DataWarning, InputError
 from cslearn.estimators.averaging import averaged_parameters
+from cslearn.estimators.cutting import BoundCost, cost_of_bound
 from cslearn.estimators.evidence import relation_table
 from cslearn.estimators.growing import as_grown
 from cslearn.estimators.incomplete import fit_incomplete
@@ -249,6 +250,40 @@ class Learner:
         except KeyboardInterrupt:
             self.interrupted_ = True
             return structure
+
+    def cost_of_bound(self, beta: int = 2) -> BoundCost:
+        """Return how many stages the model would have with at most `beta` context variables, and what that loses.
+
+        The trees of the model are cut. A fit with that bound searches for the best model within it, which may lose
+        less.
+
+        Parameters
+        ----------
+        beta : int
+
+        Returns
+        -------
+        BoundCost
+            ``stages`` that are left, and the ``loss`` in mean log-likelihood of the rows learned from.
+
+        Examples
+        --------
+        >>> from cslearn import CStreeLearner, random_cstree
+        >>> data = random_cstree(8, random_state=1).sample(5000, random_state=0)
+        >>> learner = CStreeLearner(random_state=0).fit(data)
+        >>> cost = learner.cost_of_bound(1)
+        >>> cost.stages < learner.cstree_.n_stages, cost.loss > 0
+        (True, True)
+        """
+        from sklearn.utils.validation import check_is_fitted
+
+        check_is_fitted(self)
+        if isinstance(beta, bool) or not isinstance(beta, int | np.integer) or beta < 0:
+            raise InputError(f"beta is a whole number, at least 0, not {beta!r}", parameter="beta")
+        scores = self.posterior_.scores
+        if scores is None:
+            raise InputError("the posterior of this learner has no scores any more: fit it again")
+        return cost_of_bound(self.cstree_, scores, int(beta))
 
     def ensemble(self, n: int = 30, random_state: RandomState = None) -> CStreeEnsemble:
         """Return a mixture of CStrees from orders far apart, which predicts better than a single one.

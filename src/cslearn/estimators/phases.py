@@ -24,6 +24,7 @@ from cslearn.estimators.growing import (
     default_moves,
     first_scores,
     grown_prior,
+    most_moves,
     with_what_the_data_choose,
 )
 from cslearn.estimators.interventions import read_interventions
@@ -266,7 +267,7 @@ def search_orders(learner: Learner, state: Pass) -> tuple[CStreePosterior, bool]
         starts = [state.start] * (1 if climb else n_chains)
         if options.auto:
             n_iter = default_moves(scores, state.start)
-            longest = longest or n_iter
+            longest = longest or (most_moves(scores, state.start) if climb else n_iter)
     elif learner.search == "greedy":
         n_chains, n_iter, longest = 1, 1, None
     if n_temperatures is None:

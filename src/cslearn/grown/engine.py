@@ -55,20 +55,23 @@ class GrownEngine:
         state.begun[0] = 0
         state.score[:] = self.local_scores(order)
 
-    def climbed(self, order: NDArray[np.integer], sweeps: int, worth: float = 0.0) -> NDArray[np.int64]:
+    def climbed(
+        self, order: NDArray[np.integer], sweeps: int, worth: float = 0.0, fills: float = np.inf
+    ) -> NDArray[np.int64]:
         """Return an order after greedy moves of all variables in turn, at most so many times.
 
-        They end when none moves, or when moving all of them gains less than `worth`.
+        They end when none moves, when moving all of them gains less than `worth`, or when they have filled so many
+        contexts.
         """
-        state, p = self.new_state(), self.p
+        state, p, store = self.new_state(), self.p, self.contexts.store
         self.set_order(state, order)
-        best_order, best = state.order.copy(), np.array([state.score.sum()])
+        best_order, best, most = state.order.copy(), np.array([state.score.sum()]), store.fills + fills
         nothing = np.empty((0, p), dtype=np.int32)
         for _ in range(sweeps):
             before = float(best[0])
             turns = np.column_stack([(np.arange(p) + 0.5) / p, np.zeros(p)])
             moved = self.run(state, turns, True, np.empty(p), best_order, best, p + 1, nothing, 1.0)
-            if not moved or best[0] - before < worth:
+            if not moved or best[0] - before < worth or store.fills > most:
                 break
         return best_order
 

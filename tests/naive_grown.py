@@ -17,7 +17,7 @@ from cslearn.priors import ParentsPrior
 from naive import agrees, log_sum
 from problems import random_table
 
-PRIOR = ParentsPrior(more=0.4, root=0.7, split=0.4, deeper=0.25)
+PRIOR = ParentsPrior(more=0.4, root=0.7, split=0.4, deeper=0.25, pairs=0.2)
 
 
 class PlainCounts:
@@ -105,26 +105,29 @@ class Trees:
     def log_of_set(self, size, m):
         """The log-probability of a given set of so many parents."""
         numbers = [self.prior.more**r for r in range(m + 1)]
-        return log(numbers[size] / sum(numbers) / comb(m, size))
+        return log((1 - self.prior.pairs) * numbers[size] / sum(numbers) / comb(m, size))
 
     def log_sum_of_all(self, level):
-        """The sum over all sets of parents and all trees on them."""
+        """The sum over all sets of parents and all trees on them, and over all trees of at most two variables."""
         m = len(level)
         sets = [parents for r in range(m + 1) for parents in combinations(level, r)]
-        return log_sum(self.log_of_set(len(parents), m) + self.log_sum_on(parents) for parents in sets)
+        terms = [self.log_of_set(len(parents), m) + self.log_sum_on(parents) for parents in sets]
+        if self.prior.pairs:
+            terms.append(log(self.prior.pairs) + self.log_sum_on(level, bound=2))
+        return log_sum(terms)
 
-    def log_sum_on(self, parents, context=None):
+    def log_sum_on(self, parents, context=None, bound=None):
         """F(c; P) = (1 - s) z(c) + s / (m - t) sum over k of the product over x of F(c, x_k; P)."""
         context = context or {}
         if sum(self.counts(context)) == 0:
             return 0.0
         t, m = len(context), len(parents)
-        if t >= min(m, self.growth.bound):
+        if t >= min(m, self.growth.bound if bound is None else bound):
             return self.log_z(context)
         terms = [log(1 - self.chance(t)) + self.log_z(context)]
         for k in parents:
             if self.can_split(context, k):
-                below = sum(self.log_sum_on(parents, part) for part in self.parts(context, k))
+                below = sum(self.log_sum_on(parents, part, bound) for part in self.parts(context, k))
                 terms.append(log(self.chance(t) / (m - t)) + below)
         return log_sum(terms)
 
@@ -244,10 +247,37 @@ class Trees:
         )
 
     def grown(self, level):
-        """The trees that are grown for the variables before: one for each set of parents, below a node of their own."""
+        """The trees that are grown for the variables before: one for each set of parents, below a node of their own.
+
+        And those of at most two variables, if they are summed beside them.
+        """
         m = len(level)
-        sets = [(self.log_of_set(len(parents), m), parents) for parents in self.parent_sets(level)]
-        return Node({}, None, [], 1.0, [(-1, weight, [self.grown_on(parents)]) for weight, parents in sets])
+        trees = [(self.log_of_set(len(parents), m), self.grown_on(parents)) for parents in self.parent_sets(level)]
+        if self.prior.pairs:
+            trees.append((log(self.prior.pairs), self.of_pairs(level)))
+        return Node({}, None, [], 1.0, [(-1, weight, [tree]) for weight, tree in trees])
+
+    def of_pairs(self, level, context=None):
+        """Trees of at most two variables: all splits but those that weigh much less than the best alternative."""
+        context = context or {}
+        t, m, counts = len(context), len(level), self.counts(context)
+        if sum(counts) == 0:
+            return Node(context, 0.0, counts, self.a(context))
+        here = self.chance(t) if t < min(m, 2) else 0.0
+        node = Node(context, log(1 - here), counts, self.a(context))
+        ranked = self.ranked(context) if here else []
+        if not context and self.growth.look:
+            ranked = ranked[: self.growth.ahead]
+        splits = []
+        for _, k in ranked:
+            if k in level:
+                parts = [self.of_pairs(level, part) for part in self.parts(context, k)]
+                splits.append((k, log(here / (m - t)), parts))
+        weights = [weight + sum(log_sum_of(part) for part in parts) for _, weight, parts in splits]
+        top = max([node.log_stop + self.log_z(context), *weights])
+        self.ties += any(abs(weight - top + self.growth.wide) < self.TIE for weight in weights)
+        node.splits = [split for split, weight in zip(splits, weights, strict=True) if weight >= top - self.growth.wide]
+        return node
 
     def grown_on(self, parents, context=None):
         """The tree that is grown on some parents, from a context on."""

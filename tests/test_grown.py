@@ -16,7 +16,7 @@ from problems import random_table
 
 SEEDS = [0, 1, 2, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (3, 4, 5))]
 # All sets of parents, and all splits.
-EVERYTHING = Growth(slack=inf, width=(99,), near=inf, look=0, most=99, sets=0)
+EVERYTHING = Growth(slack=inf, width=(99,), near=inf, wide=inf, look=0, most=99, sets=0)
 
 
 def random_contexts(table, rng, number=40):
@@ -112,7 +112,7 @@ def test_with_all_splits_the_sum_is_that_over_all_trees(seed, gamma):
 
 GROWTHS = {
     "default": Growth(),
-    "narrow": Growth(slack=0.5, width=(2, 1), near=2.0),
+    "narrow": Growth(slack=0.5, width=(2, 1), near=2.0, wide=1.5),
     "no look": Growth(look=0, width=(3, 2), near=4.0, slack=2.0),
     "far": Growth(look=2, enough=5.0, width=(2, 2, 1), slack=4.0, most=2),
     "likely": Growth(slack=4.0, within=1.0),
@@ -196,7 +196,7 @@ def a_level(seed, gamma=0.5):
     codes[:, 3] = np.where(rng.random(len(codes)) < 0.6, follows, codes[:, 3])
     columns = rng.permutation(4)
     table = Table(codes[:, columns], tuple("abcd"), tuple(tuple(range(cards[c])) for c in columns))
-    growth = Growth(width=(2, 1), near=inf, slack=8.0, within=inf)
+    growth = Growth(width=(2, 1), near=inf, wide=inf, slack=8.0, within=inf)
     scores = GrownScores(table, beta=3, gamma=gamma, prior=PRIOR, growth=growth)
     target = int(np.argsort(columns)[3])
     before = tuple(k for k in range(4) if k != target)

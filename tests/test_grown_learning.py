@@ -139,7 +139,9 @@ def test_many_variables_have_the_order_that_the_largest_gains_ask_for(monkeypatc
 # ---------------------------------------------------------------- what a smaller bound would cost
 @pytest.mark.parametrize("beta", [0, 1, 2, 3])
 def test_the_cost_of_a_smaller_bound_is_that_of_the_rows_under_the_cut_trees(beta):
-    data = random_cstree([2, 3, 2, 2, 3, 2, 2], method="grow", max_stages=9, random_state=3).sample(800, random_state=1)
+    data = random_cstree([2, 3, 2, 2, 3, 2, 2], method="grow", max_stages=9, random_state=3).sample(
+        5000, random_state=1
+    )
     learner = CStreeLearner(random_state=0).fit(data)
     tree, (ess, gamma) = learner.cstree_, (learner.ess_, learner.gamma_)
     assert max(staging.bound for staging in tree.stagings.values()) > 2

@@ -192,6 +192,9 @@ class ParentsPrior(Prior):
     times as probable. With probability `root` the tree has a root, which splits on any of the parents; below it each
     context of one variable splits with probability `split`, each of more with probability `deeper`, on any of the
     parents that are left. So a variable pays once for being chosen among many, and not again in each context.
+
+    With probability `pairs` there is no such choice: all variables of the level are parents, and contexts have at most
+    two variables. Where each context has variables of its own, the data tell more of those.
     """
 
     name: ClassVar[str] = "parents"
@@ -200,6 +203,7 @@ class ParentsPrior(Prior):
     root: float = 0.9
     split: float = 0.5
     deeper: float = 0.4
+    pairs: float = 0.3
 
     def chance(self, t: int) -> float:
         """Return the probability that a context of `t` variables splits, where it can."""
@@ -225,20 +229,21 @@ class ParentsPrior(Prior):
         if staging.bound > beta:
             return -inf
         v = len(staging.context_variables)
-        sizes = np.arange(v, m + 1)
+        terms = self._log_weights_on_sets(staging, np.arange(v, m + 1), beta)
+        numbers = np.array([self.log_number(r, m) + log(comb(r, v)) - log(comb(m, v)) for r in range(v, m + 1)])
+        chosen = log1p(-self.pairs) + float(np.logaddexp.reduce(terms + numbers))
+        if staging.bound > 2 or not self.pairs:
+            return chosen
+        (of_pairs,) = self._log_weights_on_sets(staging, np.array([m]), min(beta, 2))
+        return float(np.logaddexp(chosen, log(self.pairs) + of_pairs))
+
+    def _log_weights_on_sets(self, staging: Staging, sizes: NDArray[np.intp], beta: int) -> NDArray[np.float64]:
+        """Return the log-probabilities of a staging given sets of parents of some sizes that hold its variables."""
         depths = Counter(len(context) for context in staging)
         logs = [{1: log(self.chance(t)) - np.log(np.maximum(sizes - t, 1))} for t in range(beta)]
         terms = log_trees_of_each(logs, [tuple(context.items()) for context in staging])
-        terms = terms + np.array(
-            [
-                self.log_number(r, m)
-                + log(comb(r, v))
-                - log(comb(m, v))
-                + fsum(number * self.log_ending(r, t, beta) for t, number in depths.items())
-                for r in sizes.tolist()
-            ]
-        )
-        return float(np.logaddexp.reduce(terms))
+        ends = [fsum(n * self.log_ending(r, t, beta) for t, n in depths.items()) for r in sizes.tolist()]
+        return np.asarray(terms + np.array(ends))
 
     def log_normaliser(self, cards: NDArray[np.intp], beta: int) -> float:
         """Return 0: the weights are probabilities of the steps of a random experiment that ends."""

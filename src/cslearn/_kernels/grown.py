@@ -20,7 +20,6 @@ __all__ = [
     "Wanted",
     "check_age",
     "choose",
-    "evaluate",
     "expand",
     "log_add",
     "log_of_set",
@@ -31,16 +30,18 @@ __all__ = [
     "parent_sets",
     "rank",
     "rehash",
+    "want",
 ]
 
 # Contexts: target, context above and (variable, state) that was added to it, number of variables, outcomes of these,
-# rows, counts of the target's states, log z, its splits first:last, a key that does not depend on the order in which
-# variables were added, and which of its splits is on which variable (-1: none). Splits: variable, gain, where their
-# parts begin in `part` (-1: not there yet), which lists contexts. `slots` is a hash table from keys to contexts. `age`
-# tells how often all contexts were forgotten.
+# rows, counts of the target's states, log z, its splits first:last, the log of the sum of exp(gain) over these, a key
+# that does not depend on the order in which variables were added, and which of its splits is on which variable (-1:
+# none). Splits: variable, gain, where their parts begin in `part` (-1: not there yet), which lists contexts. `slots` is
+# a hash table from keys to contexts. `age` tells how often all contexts were forgotten.
 Memo = namedtuple(
     "Memo",
-    "target parent variable state depth outcomes rows own log_z first last key rank split gain parts part slots age",
+    "target parent variable state depth outcomes rows own log_z first last gains key rank"
+    " split gain parts part slots age",
 )
 # How trees are grown. By the number of variables in the context: log-probabilities to stop and to split, how many
 # splits are summed at most, and how far their promise may be below the best one's; `price[t, d]` is what a split into
@@ -48,23 +49,25 @@ Memo = namedtuple(
 # promises less than -slack. Near the root (below `look` variables) and with `enough` rows what a split promises
 # includes the best split of each of its parts, if it is one of the first `ahead`. At most `sets` sets of parents are
 # summed, or all of them if that is 0, and none that promises less than the best by more than `within`; `log_more` is
-# what another parent weighs, `log_fewest[m]` what none of m weighs, and `log_fact` has log factorials. Exclusive ors of
+# what another parent weighs, `log_fewest[m]` what none of m weighs, and `log_fact` has log factorials. `log_pairs` is
+# what trees of at most two context variables weigh beside them, and `wide` how far a split there may be below the best
+# alternative. Exclusive ors of
 # `words`, of a target, of parents and of a variable that is left out, are keys of sums that are known already.
 Rules = namedtuple(
     "Rules",
     "bound stop split price top width near slack look enough ahead cards log_of"
-    " sets within log_more log_fewest log_fact words",
+    " sets within log_more log_fewest log_fact log_pairs wide words",
 )
 # Splits whose parts are not there yet: pairs of context and split, and their number.
 Wanted = namedtuple("Wanted", "pairs number")
 # Sums over trees that are known already, by key; a later one takes the place of an earlier one.
 Known = namedtuple("Known", "key value")
 # Room for a walk; then for the sets of parents: leaves, values and a mask while they are looked for; their members,
-# sizes, keys and what they promise.
+# sizes, keys and what they promise; then what splits of a root weigh, and which are taken.
 Stack = namedtuple(
     "Stack",
     "node found at state total product chosen promise leaves value inside members size key height"
-    " known_key known_value",
+    " known_key known_value of_split taken",
 )
 
 # Searches for sets of parents that wait for contexts, by number: how many parents there are (0: not begun), the leaves
@@ -108,6 +111,8 @@ def new_stack(rules, known):
         np.zeros(sets),
         known.key,
         known.value,
+        np.empty(len(rules.cards)),
+        np.empty(len(rules.cards), np.int64),
     )
 
 
@@ -120,7 +125,7 @@ def check_age(memo, paused):
 
 
 @inner
-def _want(wanted, node, e):
+def want(wanted, node, e):
     number = wanted.number[0]
     if number < len(wanted.pairs):
         wanted.pairs[number, 0] = node
@@ -148,7 +153,7 @@ def choose(memo, rules, node, parents, m, chosen, promise, wanted):
             parts = memo.parts[e]
             if parts < 0:
                 unknown = True
-                _want(wanted, node, e)
+                want(wanted, node, e)
                 continue
             for x in range(rules.cards[k]):
                 part, best = memo.part[parts + x], 0.0
@@ -174,7 +179,7 @@ def choose(memo, rules, node, parents, m, chosen, promise, wanted):
         for c in range(found):
             if memo.parts[chosen[c]] < 0:
                 unknown = True
-                _want(wanted, node, chosen[c])
+                want(wanted, node, chosen[c])
     return -1 if unknown else found
 
 
@@ -265,7 +270,7 @@ def _split_leaves(memo, rules, parents, size, leaves, number, wanted):
             at += 1
         elif memo.parts[chosen] < 0:
             unknown = True
-            _want(wanted, node, chosen)
+            want(wanted, node, chosen)
             at += 1
         else:
             parts, states = memo.parts[chosen], rules.cards[memo.split[chosen]]
@@ -295,7 +300,7 @@ def _first_parent(memo, rules, root, before, m, value, wanted):
             parts = memo.parts[e]
             if parts < 0:
                 unknown = True
-                _want(wanted, root, e)
+                want(wanted, root, e)
             if unknown:
                 continue
             for x in range(rules.cards[k]):
@@ -383,7 +388,7 @@ def parent_sets(memo, rules, root, before, m, wanted, stack, paused, at):
             first = stack.members[1, 0]
             e = memo.first[root] + memo.rank[root, first]
             if memo.parts[e] < 0:
-                _want(wanted, root, e)
+                want(wanted, root, e)
                 return -1
             number = rules.cards[first]
             for x in range(number):
@@ -465,20 +470,6 @@ def log_sum_of_sets(memo, rules, root, before, m, wanted, stack, paused, at):
         below = log_sum_of_set(memo, rules, root, s, -1, wanted, stack)
         total = log_add(total, below + log_of_set(rules, stack.size[s], m))
     return nan if total == -inf else total
-
-
-@outer
-def evaluate(memo, rules, targets, before, wanted, known, paused, out):
-    """Fill what is no number in `out` with log F of targets, given the variables before; ``before[r, k]``."""
-    stack = new_stack(rules, known)
-    check_age(memo, paused)
-    for r in range(len(targets)):
-        if out[r] != out[r]:
-            m = 0
-            for k in range(before.shape[1]):
-                m += before[r, k]
-            at = r if r < len(paused.size) else -1
-            out[r] = log_sum_of_sets(memo, rules, targets[r], before[r], m, wanted, stack, paused, at)
 
 
 @inner
@@ -572,6 +563,7 @@ def rank(memo, first_node, own, counts, starts, cards, allowed, kinds, tables, l
         for k in range(p):
             memo.rank[node, k] = -1
         memo.first[node] = memo.last[node] = n_splits
+        memo.gains[node] = -inf
         if seen < 2 or memo.depth[node] >= bound:
             continue
         for k in range(p):
@@ -612,6 +604,7 @@ def rank(memo, first_node, own, counts, starts, cards, allowed, kinds, tables, l
             memo.split[n_splits] = variables[ranked[s]]
             memo.gain[n_splits] = -gains[ranked[s]]
             memo.parts[n_splits] = -1
+            memo.gains[node] = log_add(memo.gains[node], -gains[ranked[s]])
             n_splits += 1
         memo.last[node] = n_splits
     return n_splits

@@ -7,6 +7,7 @@ import numpy as np
 
 from cslearn._kernels import inner, outer
 from cslearn._kernels.grown import check_age, choose, log_add, log_of_set, new_stack, parent_sets
+from cslearn._kernels.grown_levels import choose_pairs
 
 __all__ = [
     "Graph",
@@ -21,7 +22,8 @@ __all__ = [
 
 # Contexts (number in the memory, log-weight of a stage there) with their splits first:last, and splits (variable,
 # log-weight, where their parts begin in `part`). Parts come after what they are parts of. The first contexts are roots,
-# one for each set of parents that is summed (`of_set`); what such a set weighs is in the weights of its root.
+# one for each set of parents that is summed (`of_set`), and one for trees of at most two variables if these are summed
+# beside them; what such a set weighs is in the weights of its root.
 Graph = namedtuple("Graph", "context stop first last split weight parts part of_set")
 
 
@@ -55,6 +57,9 @@ def flatten(memo, rules, target, before, graph, wanted, known, paused):
     roots = parent_sets(memo, rules, target, before, m, wanted, stack, paused, 0)
     if roots < 0:
         return 0, 0, 0, 0
+    sets = roots
+    if rules.log_pairs > -inf:
+        roots += 1
     if roots > len(graph.part):
         return -1, 0, 0, 0
     for s in range(roots):
@@ -62,16 +67,24 @@ def flatten(memo, rules, target, before, graph, wanted, known, paused):
         graph.of_set[s] = s
     nodes, splits, parts, at = roots, 0, 0, 0
     while at < nodes:
-        node, parents = graph.context[at], stack.members[graph.of_set[at]]
-        t, size = memo.depth[node], stack.size[graph.of_set[at]]
-        weight = log_of_set(rules, size, m) if at < roots else 0.0
+        node, s = graph.context[at], graph.of_set[at]
+        # Trees of at most two variables are on all that come before.
+        t, of_pairs = memo.depth[node], s == sets
+        size = m if of_pairs else stack.size[s]
+        bound = 2 if of_pairs else rules.bound
+        weight = 0.0
+        if at < roots:
+            weight = rules.log_pairs if of_pairs else log_of_set(rules, size, m)
         graph.first[at] = graph.last[at] = splits
         graph.stop[at] = weight + (memo.log_z[node] if memo.rows[node] > 0 else 0.0)
-        if memo.rows[node] > 0 and t < rules.bound and t < size:
+        if memo.rows[node] > 0 and t < bound and t < size:
             graph.stop[at] += rules.stop[t]
-            found = choose(memo, rules, node, parents, size, chosen, promise, wanted)
+            if of_pairs:
+                found, taken = choose_pairs(memo, rules, node, before, m, wanted, stack), stack.taken
+            else:
+                found, taken = choose(memo, rules, node, stack.members[s], size, chosen, promise, wanted), chosen
             for c in range(found):
-                k = memo.split[chosen[c]]
+                k = memo.split[taken[c]]
                 if splits == len(graph.split) or max(parts, nodes) + rules.cards[k] > len(graph.part):
                     return -1, 0, 0, 0
                 graph.split[splits] = k
@@ -79,7 +92,7 @@ def flatten(memo, rules, target, before, graph, wanted, known, paused):
                 graph.parts[splits] = parts
                 for x in range(rules.cards[k]):
                     graph.part[parts] = nodes
-                    graph.context[nodes] = memo.part[memo.parts[chosen[c]] + x]
+                    graph.context[nodes] = memo.part[memo.parts[taken[c]] + x]
                     graph.of_set[nodes] = graph.of_set[at]
                     parts += 1
                     nodes += 1

@@ -11,10 +11,10 @@ from cslearn._kernels.grown import (
     log_add,
     log_of_set,
     log_sum_of_set,
-    log_sum_of_sets,
     new_stack,
     parent_sets,
 )
+from cslearn._kernels.grown_levels import add_edges_of_pairs, log_sum_of_level, log_sum_of_pairs
 from cslearn._kernels.moves import list_others, place_for, remember
 
 __all__ = ["GrownProblem", "GrownState", "edge_chances", "make_moves"]
@@ -64,7 +64,7 @@ def _fill(memo, rules, problem, state, v, others, first, last, before, wanted, s
                 m = _set_before(problem, state, u, before)
                 m += -1 if before[v] else 1
                 before[v] = not before[v]
-                state.after[u] = log_sum_of_sets(memo, rules, u, before, m, wanted, stack, state.paused, u)
+                state.after[u] = log_sum_of_level(memo, rules, u, before, m, wanted, stack, state.paused, u)
             else:
                 state.after[u] = state.score[u]
     m = 0
@@ -78,7 +78,7 @@ def _fill(memo, rules, problem, state, v, others, first, last, before, wanted, s
         if t >= first and state.own[t] != state.own[t]:
             at = len(before) + t
             state.own[t] = (
-                log_sum_of_sets(memo, rules, v, before, m, wanted, stack, state.paused, at)
+                log_sum_of_level(memo, rules, v, before, m, wanted, stack, state.paused, at)
                 if fresh
                 else state.own[t - 1]
             )
@@ -147,7 +147,7 @@ def edge_chances(memo, rules, targets, before, done, found, wanted, known, pause
     Returns how many are done. Trees without `k` have the sum in which splits on it are left out.
     """
     p = before.shape[1]
-    stack, weights = new_stack(rules, known), np.empty(max(rules.sets, 1 << 5))
+    stack, weights, none = new_stack(rules, known), np.empty(max(rules.sets, 1 << 5)), np.ones(p)
     check_age(memo, paused)
     while done < len(targets):
         root, m = targets[done], 0
@@ -160,6 +160,13 @@ def edge_chances(memo, rules, targets, before, done, found, wanted, known, pause
             whole = log_sum_of_set(memo, rules, root, s, -1, wanted, stack)
             weights[s] = log_of_set(rules, stack.size[s], m) + whole
             total = log_add(total, weights[s])
+        if rules.log_pairs > -inf:
+            pairs = rules.log_pairs + log_sum_of_pairs(memo, rules, root, before[done], m, wanted, stack)
+            if pairs == pairs and not wanted.number[0]:
+                total = log_add(total, pairs)
+                share = exp(pairs - total)
+                if share > NEGLIGIBLE:
+                    add_edges_of_pairs(memo, rules, root, before[done], m, share, found[done], wanted, stack, none)
         for s in range(number):
             share = exp(weights[s] - total)
             if share > NEGLIGIBLE:

@@ -44,7 +44,7 @@ LONGER = 4
 MANY = 1000
 # Of so few variables all trees are summed: whatever three or four of them say only together is seen.
 FEW_ENOUGH = 5
-WHOLE = Growth(slack=inf, width=(FEW_ENOUGH,), near=inf, look=0, sets=0)
+WHOLE = Growth(slack=inf, width=(FEW_ENOUGH,), near=inf, look=0, sets=0, wide=inf)
 # Chains on grown trees, unless more are asked for: two, to tell whether they agree.
 GROWN_CHAINS = 2
 # A row that is counted for a variable in a context takes so many steps; found for 10 to 100 variables.

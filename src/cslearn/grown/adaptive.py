@@ -30,6 +30,9 @@ FIRST_COUNTS = (1.0, 0.0)
 # The weak prior of the chances is worth so many variables that behave as the first one says.
 STRENGTH = 2.0
 CHOSEN = ("more", "root", "split", "deeper")
+# How probable it is that contexts have at most two variables, each of its own; 0 saves the time to look at them.
+# They must be worth so many nats for each variable.
+SHARES, WORTH_OF_PAIRS = (0.0, 0.1, 0.3, 0.5, 0.7, 0.9), 0.1
 # Four numbers are well told by so many variables, taken evenly from the order.
 ENOUGH = 60
 
@@ -46,16 +49,18 @@ def adapted_parents_prior(scores: GrownScores, order: NDArray[np.integer]) -> Pa
             getattr(usual, name) * log(getattr(now, name)) + (1 - getattr(usual, name)) * log(1 - getattr(now, name))
             for name in CHOSEN
         )
-        return float(scores.contexts.with_prior(prior).log_sums(targets, before).sum()) + STRENGTH * weak
+        price = WORTH_OF_PAIRS * len(targets) if prior.pairs else 0.0
+        return float(scores.contexts.with_prior(prior).log_sums(targets, before).sum()) + STRENGTH * weak - price
 
     best, top = FIRST_PRIOR, value(FIRST_PRIOR)
     # Each in turn, upwards and downwards from where it is, as long as it gets better; and once more.
     for _ in range(2):
-        for name in CHOSEN:
+        for name in (*CHOSEN, "pairs"):
+            values = SHARES if name == "pairs" else CHANCES
             for step in (-1, 1):
-                at = min(range(len(CHANCES)), key=lambda k: abs(CHANCES[k] - getattr(best, name)))
-                while 0 <= at + step < len(CHANCES):
-                    trial = replace(best, **{name: CHANCES[at + step]})
+                at = int(np.argmin([abs(value - getattr(best, name)) for value in values]))
+                while 0 <= at + step < len(values):
+                    trial = replace(best, **{name: values[at + step]})
                     found = value(trial)
                     if found <= top:
                         break

@@ -45,7 +45,7 @@ MOST_PAUSED = 1 << 11
 # Splits that are asked for at once.
 MOST_WANTED = 1 << 12
 # Bytes of a context, with its place in the hash table and as a part, and of a split.
-BYTES_OF_A_CONTEXT, BYTES_OF_A_SPLIT = 130, 20
+BYTES_OF_A_CONTEXT, BYTES_OF_A_SPLIT = 138, 20
 
 
 class Splits(NamedTuple):
@@ -87,6 +87,9 @@ class Growth:
         How many sets of parents are summed at most; 0 for all sets of the variables before.
     within : float
         Sets of parents that promise so much less than the best, as a log, are not summed.
+    wide : float
+        In trees of at most two variables, splits that weigh so much less than the best alternative, as a log, are not
+        summed.
     """
 
     bound: int = 10
@@ -100,6 +103,7 @@ class Growth:
     most: int = 64
     sets: int = 30
     within: float = 10.0
+    wide: float = 6.0
 
 
 class ContextStore:
@@ -206,7 +210,10 @@ class ContextStore:
 
         p, d = len(self.counts.cards), int(self.counts.cards.max(initial=1))
         kinds: dict[str, Any] = dict.fromkeys(("target", "parent", "variable", "state", "depth"), np.int32)
-        kinds |= dict.fromkeys(("outcomes", "rows", "log_z"), np.float64) | {"first": np.int64, "last": np.int64}
+        kinds |= dict.fromkeys(("outcomes", "rows", "log_z", "gains"), np.float64) | {
+            "first": np.int64,
+            "last": np.int64,
+        }
         arrays = {name: np.zeros(p, dtype=kind) for name, kind in kinds.items()}
         arrays |= {
             "own": np.zeros((p, d)),
@@ -307,7 +314,20 @@ class ContextStore:
             size = max(2 * room, used + more, 1024)
             return {name: _enlarged(getattr(self._memo, name), size) for name in names}
 
-        nodes = ("target", "parent", "variable", "state", "depth", "outcomes", "rows", "own", "log_z", "first", "last")
+        nodes = (
+            "target",
+            "parent",
+            "variable",
+            "state",
+            "depth",
+            "outcomes",
+            "rows",
+            "own",
+            "log_z",
+            "first",
+            "last",
+            "gains",
+        )
         found = larger((*nodes, "key", "rank"), self._n[0], contexts)
         if found:
             slots = np.full(1 << (2 * len(found["key"]) - 1).bit_length(), -1, dtype=np.int64)
@@ -349,11 +369,11 @@ class GrownContexts:
 
     def narrow(self) -> GrownContexts:
         """Return the same with one split of each context alone, so that all stagings are prunings of one tree."""
-        return GrownContexts(self.store, self.prior, replace(self.growth, width=(1,)))
+        return GrownContexts(self.store, replace(self.prior, pairs=0.0), replace(self.growth, width=(1,)))
 
     def log_sums(self, targets: NDArray[np.integer], before: NDArray[np.bool_]) -> Floats:
         """Return ``log F(i, L)`` for targets `i` and the sets of variables before them, shape (r, p)."""
-        from cslearn._kernels.grown import evaluate
+        from cslearn._kernels.grown_levels import evaluate
 
         out, known = np.full(len(targets), np.nan), new_known(KNOWN)
         paused = new_paused(min(len(targets), MOST_PAUSED), self.growth)
@@ -389,8 +409,10 @@ class GrownContexts:
             sets=growth.sets,
             within=growth.within,
             log_more=log(prior.more),
-            log_fewest=np.array([prior.log_number(0, m) for m in range(p + 1)]),
+            log_fewest=np.array([prior.log_number(0, m) for m in range(p + 1)]) + np.log1p(-prior.pairs),
             log_fact=gammaln(np.arange(p + 2) + 1.0),
+            log_pairs=log(prior.pairs) if prior.pairs else -np.inf,
+            wide=growth.wide,
             words=np.random.default_rng(1).integers(1, 2**64, (3, p), dtype=np.uint64),
         )
 

@@ -139,7 +139,7 @@ def test_many_variables_have_the_order_that_the_largest_gains_ask_for(monkeypatc
 # ---------------------------------------------------------------- what a smaller bound would cost
 @pytest.mark.parametrize("beta", [0, 1, 2, 3])
 def test_the_cost_of_a_smaller_bound_is_that_of_the_rows_under_the_cut_trees(beta):
-    data = random_cstree([2, 3, 2, 2, 3, 2, 2], method="grow", max_stages=9, random_state=3).sample(
+    data = random_cstree([2, 3, 2, 2, 3, 2, 2], beta=4, method="grow", max_stages=9, random_state=3).sample(
         5000, random_state=1
     )
     learner = CStreeLearner(random_state=0).fit(data)

@@ -32,7 +32,7 @@ STRENGTH = 2.0
 CHOSEN = ("more", "root", "split", "deeper")
 # How probable it is that contexts have at most two variables, each of its own; 0 saves the time to look at them.
 # They must be worth so many nats for each variable.
-SHARES, WORTH_OF_PAIRS = (0.0, 0.1, 0.3, 0.5, 0.7, 0.9), 0.1
+SHARES, WORTH_OF_PAIRS = (0.0, 0.1, 0.3, 0.5, 0.7, 0.9), 0.5
 # Four numbers are well told by so many variables, taken evenly from the order.
 ENOUGH = 60
 
@@ -65,6 +65,9 @@ def adapted_parents_prior(scores: GrownScores, order: NDArray[np.integer]) -> Pa
                     if found <= top:
                         break
                     best, top, at = trial, found, at + step
+        without = replace(best, pairs=0.0)
+        if (found := value(without)) > top:
+            best, top = without, found
     return best
 
 

@@ -31,8 +31,11 @@ NEGLIGIBLE = 1e-12
 
 # Of more variables than this most moves stay within a block of so many places; a share of them goes anywhere. Blocks
 # lie at random, whatever the order is, so that a move between two orders is as probable one way as the other way.
+# Greedy moves go anywhere unless there are very many variables: within blocks they end in worse orders, by 110 nats for
+# 1,000 rows of a random CStree of 100 variables.
 BLOCK = 24
 ANYWHERE = 0.25
+SWEPT_WHOLE = 250
 
 
 @inner
@@ -103,7 +106,7 @@ def make_moves(
         number = draws[step, 0] * p - v
         if greedy:
             # Sweeps have no random number to spare: blocks lie elsewhere for each variable and sweep.
-            number = 0.618 * (v + state.sweeps[0]) % 1.0
+            number = 0.618 * (v + state.sweeps[0]) % 1.0 if p > SWEPT_WHOLE else 0.0
         first, last = _block(number, here, first, last)
         if not state.begun[0]:
             state.begun[0] = 1

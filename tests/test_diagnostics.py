@@ -111,8 +111,8 @@ def test_a_wrong_shape_is_refused():
 def judged(*columns, n_chains=4, kind="precedence", **standards):
     draws = np.stack(columns, axis=2)
     names = [f"q{i}" for i in range(len(columns))]
-    frame = diagnose([Quantities("score", names[:1], draws[:, :, :1]), Quantities(kind, names[1:], draws[:, :, 1:])])
-    return Verdict.of(frame, n_chains, draws.shape[1], **standards)
+    found = diagnose([Quantities("score", names[:1], draws[:, :, :1]), Quantities(kind, names[1:], draws[:, :, 1:])])
+    return Verdict.of(found, n_chains, draws.shape[1], **standards)
 
 
 def test_the_verdict():
@@ -161,10 +161,10 @@ def test_standard_errors_of_edges_are_judged_where_that_is_asked_for():
 def test_standard_errors_are_those_of_the_means():
     rng = np.random.default_rng(3)
     draws = rng.random((4, 400, 200))
-    frame = diagnose([Quantities("edge", list(map(str, range(200))), draws)])
-    assert frame["standard_error"].mean() == pytest.approx(draws.mean(axis=(0, 1)).std(), rel=0.15)
+    found = diagnose([Quantities("edge", list(map(str, range(200))), draws)])
+    assert found.standard_error.mean() == pytest.approx(draws.mean(axis=(0, 1)).std(), rel=0.15)
     both = [Quantities("edge", list(map(str, range(200))), values) for values in (draws < 0.2, (draws < 0.2) * 1.0)]
-    np.testing.assert_allclose(diagnose(both[:1])["standard_error"], diagnose(both[1:])["standard_error"])
+    np.testing.assert_allclose(diagnose(both[:1]).standard_error, diagnose(both[1:]).standard_error)
 
 
 def test_the_frame_joins_blocks():
@@ -173,7 +173,7 @@ def test_the_frame_joins_blocks():
         iter(
             [Quantities("score", ["a"], good), Quantities("edge", ["b", "c"], np.concatenate([good, good], axis=2) > 0)]
         )
-    )
+    ).to_frame()
     assert isinstance(frame, pd.DataFrame)
     assert frame.columns.tolist() == ["kind", "quantity", "mean", "r_hat", "ess", "standard_error"]
     assert frame["kind"].tolist() == ["score", "edge", "edge"]

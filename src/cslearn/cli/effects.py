@@ -75,11 +75,11 @@ def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
 
 def _direction(tree: CStree, exposure: str, outcome: str) -> str | None:
     """Return what the file says of the direction between two variables, if it says that they are joined."""
-    from cslearn.posterior import edge_table
+    from cslearn.posterior import edge_rows
 
     if (tree.learning or {}).get("edges") is None:
         return None
-    for row in edge_table(tree).to_dict("records"):
+    for row in edge_rows(tree):
         if {row["from"], row["to"]} == {exposure, outcome}:
             there, back = (row["forward"], row["backward"])
             return (

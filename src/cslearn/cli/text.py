@@ -144,13 +144,13 @@ def _with_probability(name: str, probability: float | None) -> str:
 
 def _print_edges_in_brief(console: Console, tree: CStree, output: Path | str) -> None:
     """Print how sure the edges are, and how to see all of them."""
-    from cslearn.posterior import edge_table
+    from cslearn.posterior import edge_rows
 
     if (tree.learning or {}).get("edges") is None:
         return
-    table = edge_table(tree, SURE)
-    there = int((table["in_model"] != "").sum())
-    edges, told = sum(map(len, tree.parents.values())), int((table["directed"] & (table["in_model"] != "")).sum())
+    in_model = [row for row in edge_rows(tree, SURE) if row["in_model"]]
+    there, told = len(in_model), sum(row["directed"] for row in in_model)
+    edges = sum(map(len, tree.parents.values()))
     if not edges:
         return
 

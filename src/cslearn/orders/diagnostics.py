@@ -32,7 +32,7 @@ from cslearn.errors import InputError
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Quantities", "Verdict", "diagnose", "effective_sample_size", "r_hat"]
+__all__ = ["Figures", "Quantities", "Verdict", "diagnose", "effective_sample_size", "r_hat"]
 
 Floats = NDArray[np.float64]
 
@@ -53,6 +53,23 @@ class Quantities(NamedTuple):
     kind: str
     names: list[str]
     draws: NDArray[Any]
+
+
+class Figures(NamedTuple):
+    """What is found of each quantity, a value for each in every field. Arrays, as the import of pandas takes long."""
+
+    kind: NDArray[np.object_]
+    quantity: NDArray[np.object_]
+    mean: Floats
+    r_hat: Floats
+    ess: Floats
+    standard_error: Floats
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a frame with a row for each quantity and a column for each field."""
+        import pandas as pd
+
+        return pd.DataFrame({name: pd.Series(list(values)) for name, values in self._asdict().items()})
 
 
 def r_hat(draws: ArrayLike) -> float | Floats:
@@ -147,11 +164,27 @@ def _normal_scores(halves: Floats) -> Floats:
     many = ~((flat == low) | (flat == high)).all(axis=0)
     if many.any():
         from scipy.special import ndtri
-        from scipy.stats import rankdata
 
         flat = flat.copy()
-        flat[:, many] = ndtri((rankdata(flat[:, many], axis=0) - 0.375) / (m * n + 0.25))
+        flat[:, many] = ndtri((_ranks(flat[:, many]) - 0.375) / (m * n + 0.25))
     return flat.reshape(m, n, k)
+
+
+def _ranks(values: Floats) -> Floats:
+    """Return the ranks within each column, from 1; those that are equal share their mean rank.
+
+    SciPy has this too, in a module that takes longer to import than a small fit.
+    """
+    n, k = values.shape
+    order = np.argsort(values, axis=0, kind="stable")
+    ordered = np.take_along_axis(values, order, axis=0)
+    differs, edge = ordered[1:] != ordered[:-1], np.ones((1, k), dtype=bool)
+    place = np.arange(n)[:, None]
+    first = np.maximum.accumulate(np.where(np.concatenate([edge, differs]), place, 0), axis=0)
+    last = np.minimum.accumulate(np.where(np.concatenate([differs, edge]), place, n - 1)[::-1], axis=0)[::-1]
+    ranks = np.empty(values.shape)
+    np.put_along_axis(ranks, order, (first + last) / 2 + 1, axis=0)
+    return ranks
 
 
 def _variances(z: Floats) -> tuple[Floats, Floats]:
@@ -168,15 +201,19 @@ def _plain_r_hat(z: Floats) -> Floats:
         return np.where(constant, np.nan, np.sqrt(whole / within))
 
 
-def _plain_size(z: Floats) -> Floats:
-    from scipy.fft import next_fast_len
+def _fast_length(n: int) -> int:
+    """Return the smallest number from `n` on without prime factors above five: Fourier transforms are fast there."""
+    odd = (3**b * 5**c for b in range(n.bit_length()) for c in range(n.bit_length()) if 3**b * 5**c < 2 * n)
+    return min(part << max(0, (-(-n // part) - 1).bit_length()) for part in odd)
 
+
+def _plain_size(z: Floats) -> Floats:
     m, n, _ = z.shape
     within, whole = _variances(z)
     constant = np.ptp(z, axis=(0, 1)) == 0
     whole = np.where(constant, 1.0, whole)
     # Autocovariances at all lags at once, their mean over the halves; the padding keeps the ends from meeting.
-    length = next_fast_len(2 * n - 1, real=True)
+    length = _fast_length(2 * n - 1)
     centred = np.ascontiguousarray(np.moveaxis(z - z.mean(axis=1, keepdims=True), 1, 2))
     power = (abs(np.fft.rfft(centred, length)) ** 2).mean(axis=0)
     autocovariance = np.fft.irfft(power, length)[:, :n].T / n
@@ -195,14 +232,12 @@ def _plain_size(z: Floats) -> Floats:
     return np.where(constant, np.nan, size)
 
 
-def diagnose(blocks: Iterable[Quantities]) -> pd.DataFrame:
-    """Return a frame with the columns ``kind``, ``quantity``, ``mean``, ``r_hat``, ``ess`` and ``standard_error``.
+def diagnose(blocks: Iterable[Quantities]) -> Figures:
+    """Return the figures of all quantities.
 
     Blocks are taken one after the other, so they need not be in memory all at once.
     """
-    import pandas as pd
-
-    frames = []
+    found = []
     for kind, names, draws in blocks:
         # What never varies has neither figure, and takes no time.
         varies = (draws != draws[:1, :1]).any(axis=(0, 1))
@@ -212,9 +247,9 @@ def diagnose(blocks: Iterable[Quantities]) -> pd.DataFrame:
             figures[:, varies] = r_hat(moving), effective_sample_size(moving)
         mean = draws.mean(axis=(0, 1))
         spread = np.sqrt(mean * (1 - mean)) if draws.dtype == bool else draws.std(axis=(0, 1))
-        columns = {"kind": kind, "quantity": names, "mean": mean, "r_hat": figures[0], "ess": figures[1]}
-        frames.append(pd.DataFrame({**columns, "standard_error": spread / np.sqrt(figures[1])}))
-    return pd.concat([frame for frame in frames if len(frame)], ignore_index=True)
+        labels = np.full(len(names), kind, dtype=object), np.array(names, dtype=object)
+        found.append((*labels, mean, *figures, spread / np.sqrt(figures[1])))
+    return Figures(*map(np.concatenate, zip(*found, strict=True)))
 
 
 @dataclass(frozen=True)
@@ -248,24 +283,24 @@ class Verdict:
 
     @classmethod
     def of(
-        cls, diagnostics: pd.DataFrame, n_chains: int, n_draws: int, *, max_error: float = np.inf, note: str = ""
+        cls, diagnostics: Figures, n_chains: int, n_draws: int, *, max_error: float = np.inf, note: str = ""
     ) -> Verdict:
-        """Judge the frame that :func:`diagnose` returns, for chains of `n_draws` draws.
+        """Judge what :func:`diagnose` returns, for chains of `n_draws` draws.
 
         The standard error of the probability of an edge is to be at most `max_error`.
         """
         if n_draws < 4:
             return cls(False, np.nan, np.nan, f"there are only {n_draws} draws of each chain", note, np.nan)
-        found = diagnostics["r_hat"].to_numpy()
-        limits = np.where(diagnostics["kind"] == "score", MAX_R_HAT, MAX_R_HAT_OF_MANY)
+        found = diagnostics.r_hat
+        limits = np.where(diagnostics.kind == "score", MAX_R_HAT, MAX_R_HAT_OF_MANY)
         excess = np.where(np.isnan(found), -np.inf, found - limits)
         worst, wanted = int(excess.argmax()), MIN_ESS_OF_A_CHAIN * n_chains
-        judged = diagnostics["ess"].where(diagnostics["kind"] != "edge")
-        sizes = judged.fillna(np.inf).to_numpy()
+        of_edges = diagnostics.kind == "edge"
+        sizes = np.where(of_edges | np.isnan(diagnostics.ess), np.inf, diagnostics.ess)
         fewest = int(sizes.argmin())
         reasons = []
         if excess[worst] > 0:
-            quantity = diagnostics["quantity"][worst]
+            quantity = diagnostics.quantity[worst]
             reasons.append(
                 f"R-hat of {quantity!r} is {found[worst]:.3f} and should be at most {limits[worst]:g}"
                 if np.isfinite(found[worst])
@@ -273,17 +308,17 @@ class Verdict:
             )
         if sizes[fewest] < wanted:
             reasons.append(
-                f"the effective sample size of {diagnostics['quantity'][fewest]!r} is {sizes[fewest]:.0f} and should be"
+                f"the effective sample size of {diagnostics.quantity[fewest]!r} is {sizes[fewest]:.0f} and should be"
                 f" at least {wanted}"
             )
-        errors = diagnostics["standard_error"].where(diagnostics["kind"] == "edge").fillna(-np.inf).to_numpy()
+        errors = np.where(of_edges & ~np.isnan(diagnostics.standard_error), diagnostics.standard_error, -np.inf)
         widest = int(errors.argmax())
         if errors[widest] > max_error:
             reasons.append(
-                f"the standard error of the probability of {diagnostics['quantity'][widest]!r} is"
+                f"the standard error of the probability of {diagnostics.quantity[widest]!r} is"
                 f" {errors[widest]:.3f} and should be at most {max_error:g}"
             )
-        smallest = judged.min()
+        smallest = sizes[fewest] if np.isfinite(sizes[fewest]) else np.nan
         # Infinity is no measure of how far chains are apart: the reason says what it stands for.
         largest = float(np.max(found[np.isfinite(found)], initial=-np.inf))
         longer = np.nan

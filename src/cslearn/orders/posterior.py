@@ -84,10 +84,15 @@ class OrderPosterior:
         """Return the share of the draws in which the variable of the row comes before that of the column."""
         import pandas as pd
 
+        return pd.DataFrame(self.precedence_shares(), index=self.variables, columns=self.variables)
+
+    def precedence_shares(self) -> NDArray[np.float64]:
+        """Return :meth:`precedence` as an array, shape (p, p)."""
         positions = np.argsort(self.orders, axis=1)
+        if not len(positions):
+            return np.full((len(self.variables), len(self.variables)), np.nan)
         # One variable at a time: all pairs of all draws would take much memory.
-        before = [(column[:, None] < positions).mean(axis=0) for column in positions.T] if len(positions) else np.nan
-        return pd.DataFrame(before, index=self.variables, columns=self.variables)
+        return np.array([(column[:, None] < positions).mean(axis=0) for column in positions.T])
 
     def plot_trace(self) -> Picture:
         """Draw the log order score of each chain: see :func:`cslearn.plots.plot_trace`."""
@@ -126,7 +131,7 @@ class OrderPosterior:
         >>> posterior.converged
         True
         """
-        return diagnose(self._quantities())
+        return diagnose(self._quantities()).to_frame()
 
     @cached_property
     def verdict(self) -> Verdict:

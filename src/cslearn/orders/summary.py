@@ -46,7 +46,7 @@ def summarise(posterior: OrderPosterior) -> dict[str, Any]:
     p = len(posterior.variables)
     drawn = all(len(chain.orders) for chain in posterior.chains)
     verdict = posterior.verdict if drawn else None
-    together = posterior.precedence().to_numpy() if drawn and p <= PRECEDENCE_LIMIT else None
+    together = posterior.precedence_shares() if drawn and p <= PRECEDENCE_LIMIT else None
     return {
         "variables": list(posterior.variables),
         "exact": getattr(posterior, "exact", None) is not None,

@@ -168,7 +168,7 @@ class DrawnPosterior(EdgePosterior):
         if kind == "best":
             return max(trees, key=self._scores.cstree_score)
         if kind == "hamming":
-            chances = self.edge_probabilities().to_numpy()
+            chances = self.edge_shares()
             return min(trees, key=lambda tree: self._expected_distance(tree, chances))
         if kind == "divergence":
             codes = np.concatenate([tree.sample_table(20, random_state=rng).codes for tree in drawn])

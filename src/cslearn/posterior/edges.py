@@ -68,6 +68,10 @@ class EdgePosterior(OrderPosterior):
         """Return the probability that the variable of the row comes before that of the column."""
         return super().precedence() if self.exact is None else self._frame(self.exact.precedence)
 
+    def precedence_shares(self) -> Floats:
+        """Return :meth:`precedence` as an array, shape (p, p)."""
+        return super().precedence_shares() if self.exact is None else self.exact.precedence
+
     @property
     def converged(self) -> bool:
         """Whether there is no reason to doubt the draws; an exact search gives none."""
@@ -149,14 +153,17 @@ class EdgePosterior(OrderPosterior):
         DataFrame
             With the variables as index (from) and columns (to).
         """
-        if self.exact is not None:
-            found = self.exact.context_probabilities
-        else:
-            p = len(self.variables)
-            orders = self._some_orders(EDGE_WORK // self._levels.cost_of_edges + 1 if n_orders is None else n_orders)
-            parts = np.array_split(orders, len(orders) * p**2 // EDGE_MEMORY + 1)
-            found = sum((self._levels.edges(part).sum(axis=0) for part in parts), np.zeros((p, p))) / len(orders)
+        found = self.edge_shares(n_orders)
         return self._frame(found if directed else np.minimum(found + found.T, 1.0))
+
+    def edge_shares(self, n_orders: int | None = None) -> Floats:
+        """Return :meth:`edge_probabilities` as an array, shape (p, p), from row to column."""
+        if self.exact is not None:
+            return self.exact.context_probabilities
+        p = len(self.variables)
+        orders = self._some_orders(EDGE_WORK // self._levels.cost_of_edges + 1 if n_orders is None else n_orders)
+        parts = np.array_split(orders, len(orders) * p**2 // EDGE_MEMORY + 1)
+        return sum((self._levels.edges(part).sum(axis=0) for part in parts), np.zeros((p, p))) / len(orders)
 
     def edge_errors(self) -> pd.DataFrame:
         """Return the standard errors of the edge probabilities: how far the chains disagree about them.
@@ -179,14 +186,18 @@ class EdgePosterior(OrderPosterior):
         >>> float(posterior.edge_errors().to_numpy().max()) < 0.2
         True
         """
+        return self._frame(self.share_errors())
+
+    def share_errors(self) -> Floats:
+        """Return :meth:`edge_errors` as an array, shape (p, p), from row to column."""
         p, n = len(self.variables), len(self.chains)
         if self.exact is not None:
-            return self._frame(np.zeros((p, p)))
+            return np.zeros((p, p))
         if n < 2:
-            return self._frame(np.full((p, p), np.nan))
+            return np.full((p, p), np.nan)
         most = max(1, min(ORDERS_FOR_ERRORS, EDGE_WORK // self._levels.cost_of_edges // n))
         means = [self._levels.edges(evenly_spread(chain.orders, most)).mean(axis=0) for chain in self.chains]
-        return self._frame(np.std(means, axis=0, ddof=1) / np.sqrt(n))
+        return np.std(means, axis=0, ddof=1) / np.sqrt(n)
 
     def edge_draws(self, n_orders: int | None = None) -> Floats:
         """Return the edge probabilities given each of the drawn orders, shape (orders, p, p), from row to column."""
@@ -274,7 +285,8 @@ class EdgePosterior(OrderPosterior):
 
         if not 0 <= threshold < 1:
             raise InputError(f"the threshold is a probability below 1, not {threshold!r}")
-        values = self.edge_probabilities(directed, n_orders=n_orders).to_numpy()
+        found = self.edge_shares(n_orders)
+        values = found if directed else np.minimum(found + found.T, 1.0)
         graph = nx.DiGraph() if directed else nx.Graph()
         graph.add_nodes_from(self.variables)
         for parent, child in np.argwhere(values > threshold).tolist():

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from cslearn.cstree import CStree
     from cslearn.posterior.edges import EdgePosterior
 
-__all__ = ["edge_error", "edge_record", "edge_table"]
+__all__ = ["edge_error", "edge_record", "edge_rows", "edge_table"]
 
 # Edges that are less probable, in both directions together, are not kept.
 LEAST = 0.01
@@ -44,7 +44,7 @@ def edge_record(posterior: EdgePosterior) -> list[dict[str, Any]] | None:
     """
     if posterior.exact is None and not all(len(chain.orders) for chain in posterior.chains):
         return None
-    values = posterior.edge_probabilities().to_numpy()
+    values = posterior.edge_shares()
     names, p = posterior.variables, len(posterior.variables)
     return [
         {
@@ -70,7 +70,7 @@ def edge_error(posterior: EdgePosterior) -> float | None:
     """
     if posterior.exact is None and (len(posterior.chains) < 2 or not all(len(c.orders) for c in posterior.chains)):
         return None
-    return round(float(posterior.edge_errors().to_numpy().max()), 4)
+    return round(float(posterior.share_errors().max()), 4)
 
 
 def edge_table(tree: CStree, threshold: float = 0.0) -> pd.DataFrame:
@@ -110,6 +110,21 @@ def edge_table(tree: CStree, threshold: float = 0.0) -> pd.DataFrame:
     """
     import pandas as pd
 
+    columns = ["from", "to", "directed", "probability", "forward", "backward", "in_model"]
+    return pd.DataFrame(edge_rows(tree, threshold), columns=columns).astype({"directed": bool})
+
+
+def edge_rows(tree: CStree, threshold: float = 0.0) -> list[dict[str, Any]]:
+    """Return the rows of :func:`edge_table`, as mappings.
+
+    Examples
+    --------
+    >>> from cslearn import CStreeLearner
+    >>> from cslearn.datasets import chickenpox_model
+    >>> tree = CStreeLearner().fit(chickenpox_model().sample(1000, random_state=0)).cstree_
+    >>> edge_rows(tree, 0.8)[0]["from"]
+    'diagnosis'
+    """
     if not 0 <= threshold <= 1:
         raise InputError(f"{option('threshold')} is a probability, from 0 to 1, not {threshold!r}")
     kept = (tree.learning or {}).get("edges")
@@ -126,10 +141,18 @@ def edge_table(tree: CStree, threshold: float = 0.0) -> pd.DataFrame:
         arrow = "->" if first in tree.parents.get(second, ()) else "<-" if second in tree.parents.get(first, ()) else ""
         both = min(forward + backward, 1.0)
         if both >= threshold:
-            rows.append((first, second, directed, forward if directed else both, forward, backward, arrow))
-    rows.sort(key=lambda row: (-row[4] - row[5], row[0], row[1]))
-    columns = ["from", "to", "directed", "probability", "forward", "backward", "in_model"]
-    return pd.DataFrame(rows, columns=columns).astype({"directed": bool})
+            rows.append(
+                {
+                    "from": first,
+                    "to": second,
+                    "directed": directed,
+                    "probability": forward if directed else both,
+                    "forward": forward,
+                    "backward": backward,
+                    "in_model": arrow,
+                }
+            )
+    return sorted(rows, key=lambda row: (-row["forward"] - row["backward"], row["from"], row["to"]))
 
 
 def _pair(entry: Any) -> tuple[str, str, float, float]:

@@ -19,7 +19,7 @@ from cslearn.inference import DIRECTIONS
 from cslearn.metrics import cpdag
 from cslearn.plots import edge_strengths
 from cslearn.plots.layout import layered_layout
-from cslearn.posterior import edge_table
+from cslearn.posterior import edge_rows
 from cslearn.report.citing import citations
 
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ def _probabilities(tree: CStree) -> dict[tuple[str, str], dict[str, Any]]:
         return {}
     unseen = {"probability": 0.0, "forward": 0.0, "backward": 0.0, "directed": False}
     found = {(parent, child): dict(unseen) for child in tree.order for parent in tree.parents[child]}
-    for row in edge_table(tree).to_dict("records"):
+    for row in edge_rows(tree):
         turned = row["in_model"] == "<-"
         edge = (row["to"], row["from"]) if turned else (row["from"], row["to"])
         if edge in found:
@@ -190,7 +190,7 @@ def _pairs(tree: CStree, codes: _Codes) -> list[dict[str, Any]] | None:
             "directed": bool(row["directed"]),
             "model": row["in_model"],
         }
-        for row in edge_table(tree).to_dict("records")
+        for row in edge_rows(tree)
     ]
 
 

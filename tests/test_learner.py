@@ -20,7 +20,7 @@ from cslearn.data import as_table
 from cslearn.datasets import chickenpox_model
 from cslearn.errors import ConvergenceWarning, DataWarning, FileError, InputError, LimitError
 from cslearn.estimators import Auto, Given
-from cslearn.estimators.order_search import exact_memory
+from cslearn.estimators.plan import exact_memory
 from cslearn.orders.summary import summarise
 from cslearn.scores import Scores
 from problems import random_table, rows_of

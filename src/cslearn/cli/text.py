@@ -468,8 +468,12 @@ def print_estimate(cost: Cost) -> None:
     sizes = sorted(cost.candidates.sizes().values())
     _say(console, f"{cost.rows:,} rows, {len(sizes)} variables with up to {cost.largest_card} states")
     _say(console, f"candidates            {sizes[0]} to {sizes[-1]}, median {sizes[len(sizes) // 2]}")
+    most, trees = cost.plan.beta, cost.search.engine == "grown"
+    _say(console, f"contexts              {'decision trees of' if trees else 'exact sums over'} up to {most} variables")
     _say(console, f"scoring contexts      {duration(cost.score_seconds)}")
-    if cost.exact:
+    if not cost.exact and not cost.n_chains:
+        _say(console, "searching orders      no further than to a first good one")
+    elif cost.exact:
         _say(console, f"searching all orders  {duration(cost.order_seconds)}")
     else:
         _say(

@@ -15,25 +15,19 @@ from cslearn.candidates import CandidateSets, Knowledge, candidate_sets
 from cslearn.candidates.sets import DEFAULT_MEMORY, memory_of_tables
 from cslearn.data import Table
 from cslearn.estimators.greedy_search import greedy_search
-from cslearn.estimators.growing import GROWN_CHAINS, default_moves, first_scores, grown_prior
-from cslearn.estimators.incomplete import ROUNDS, copies_of, read_incomplete, samples_once
-from cslearn.estimators.order_search import affordable, exact_memory
-from cslearn.estimators.settings import LEARNER, Chains, chains_of, selection_of
-from cslearn.grown import DEEPEST, GrownEngine, GrownScores, greedy_order
+from cslearn.estimators.growing import first_scores
+from cslearn.estimators.incomplete import ROUNDS, copies_of, read_incomplete
+from cslearn.estimators.plan import Plan, Search, samples_once
+from cslearn.estimators.settings import LEARNER, Chains
+from cslearn.grown import GrownEngine, GrownScores, greedy_order
 from cslearn.orders import (
-    FIRST_ESS,
     ExactOrders,
     SubsetScores,
-    default_max_iter,
-    default_n_iter,
     lookup_problem,
     order_problem,
     sample_chains,
 )
-from cslearn.orders.lookup import are_looked_up
-from cslearn.orders.posterior import PAIRS_AT_ONCE
 from cslearn.orders.subsets import check_subsets_fit, memory_of_subsets
-from cslearn.priors import ADAPTIVE, ParentsPrior
 from cslearn.scores import Scores
 
 __all__ = ["Cost", "estimate_cost", "estimate_cost_with_gaps", "exact_seconds"]
@@ -48,11 +42,6 @@ GROWN_TRIAL_MOVES = 20
 GROWN_TRIAL_ORDERS = 10
 # The contexts that a search visits are about so many times those that the trial has visited.
 GROWTH_OF_MEMORY = 4
-# Exact searches of a fit in which the data choose prior or sample size: one for the choice, one with what was chosen.
-EXACT_SEARCHES = 2
-# Chains are judged by pairs of variables, of which each takes so many bytes for each of the orders kept of a chain.
-JUDGING = 120
-MOST_KEPT, MOST_KEPT_OF_LOOKED_UP = 2000, 5000
 # Counts, tables of log-gammas, the model and the evidence for its relations: small beside the rest where memory
 # matters.
 SMALL = 5 << 20
@@ -63,18 +52,17 @@ class Cost:
     """The time and memory that a fit will take; at most that, if `up_to`, as chains that agree end earlier.
 
     With missing cells that are summed over, the times are those of each of so many `rounds`, and `seconds` that of all;
-    so many `searches` of them sample orders.
+    so many `searches` of them sample orders. The `plan` and the `search` are those that the fit will follow.
     """
 
     rows: int
     largest_card: int
+    plan: Plan
+    search: Search
     candidates: CandidateSets
-    n_iter: int
-    n_chains: int
     score_seconds: float
     move_seconds: float
     memory_bytes: float
-    up_to: bool = False
     exact_seconds: float | None = None
     rounds: int = 1
     searches: int = 1
@@ -82,7 +70,26 @@ class Cost:
     @property
     def exact(self) -> bool:
         """Whether all orders will be searched."""
-        return self.exact_seconds is not None
+        return self.search.way == "exact"
+
+    @property
+    def n_chains(self) -> int:
+        """How many chains there will be, if it comes to that; none where the search ends at a first order."""
+        return 0 if self._ends_at_first else self.search.n_chains
+
+    @property
+    def n_iter(self) -> int:
+        """The most moves of a chain."""
+        return 0 if self._ends_at_first else self.search.most_moves(len(self.candidates.sets))
+
+    @property
+    def up_to(self) -> bool:
+        """Whether chains end earlier if they agree."""
+        return self.search.until_they_agree and self.search.way == "chains"
+
+    @property
+    def _ends_at_first(self) -> bool:
+        return self.search.engine == "grown" and self.search.way == "greedy"
 
     @property
     def order_seconds(self) -> float:
@@ -112,7 +119,9 @@ class Cost:
         return {
             "rows": self.rows,
             "candidate_set_sizes": self.candidates.sizes(),
-            "search": "exact" if self.exact else "mcmc",
+            "engine": self.search.engine,
+            "beta": self.plan.beta,
+            "search": "mcmc" if self.search.way == "chains" else self.search.way,
             "n_iter": self.n_iter,
             "n_iter_is_a_limit": self.up_to,
             "n_chains": self.n_chains,
@@ -156,54 +165,45 @@ def estimate_cost(
     """
     given = {"beta": beta, "candidates": candidates, "max_memory": max_memory, "search": search, "knowledge": knowledge}
     check({name: LEARNER[name] for name in given}, given)
-    known, options = Knowledge.coerce(knowledge), chains_of(search)
-    n_iter, max_iter, n_chains = options.n_iter, options.max_iter, options.n_chains
-    bound = 2 if beta == "auto" else int(beta)
-    if (prior := grown_prior(beta, ADAPTIVE, sorted(table.cards))) is not None:
-        return _grown_cost(table, DEEPEST if beta == "auto" else int(beta), prior, known, search, max_memory)
+    known = Knowledge.coerce(knowledge)
+    plan = Plan.of(table.cards, beta=beta, candidates=candidates, search=search, max_memory=max_memory)
     sets = candidate_sets(
         table,
-        **selection_of(candidates).arguments(),
+        **plan.selection,
         knowledge=known,
-        ess=FIRST_ESS,
+        ess=plan.ess,
         max_memory=max_memory,
-        search=greedy_search(table, knowledge=known, beta=min(bound, 2), ess=FIRST_ESS),
+        search=greedy_search(table, knowledge=known, beta=min(plan.beta, 2), ess=plan.ess),
     )
-    of_all = Scores(table, beta=bound, candidates=sets.sets)
+    if plan.trees is not None:
+        return _grown_cost(table, plan, sets, known)
+    of_all = Scores(table, beta=plan.beta, candidates=sets.sets)
     check_subsets_fit(of_all)
-    exact = search == "exact" or (search == "auto" and affordable(of_all))
-    up_to = n_iter == "auto"
-    if n_iter == "auto":
-        n_iter = max(default_n_iter(table.p), max_iter or default_max_iter(table.p))
-    elif n_iter is None:
-        n_iter = default_n_iter(table.p)
+    how = plan.search(of_all)
     trial = table.select(_trial_variables(table))
     # The first run compiles the kernels, the second is timed.
     for _ in range(2):
-        scores = Scores(trial, beta=bound)
+        scores = Scores(trial, beta=plan.beta)
         begin = perf_counter()
-        problem = order_problem(scores) if bound <= 2 else lookup_problem(SubsetScores(scores))
+        problem = order_problem(scores) if plan.beta <= 2 else lookup_problem(SubsetScores(scores))
         score_seconds = perf_counter() - begin
         begin = perf_counter()
-        if not exact:
+        if how.way != "exact":
             sample_chains(problem, n_chains=1, n_iter=TRIAL_MOVES, greedy_start=False, random_state=0)
         seconds = perf_counter() - begin
     full, small = _work(table, {v: len(c) for v, c in sets.sets.items()}), _work(trial, None)
     m, d = max(sets.sizes().values()), max(table.cards)
-    memory = memory_of_tables(table.p, m, d, min(bound, 2), n_chains) + table.codes.nbytes + SMALL
-    kept = min(n_iter, MOST_KEPT_OF_LOOKED_UP if are_looked_up(of_all) else MOST_KEPT)
-    memory += exact_memory(of_all) if exact else JUDGING * PAIRS_AT_ONCE * n_chains * kept
+    memory = memory_of_tables(table.p, m, d, min(plan.beta, 2), how.n_chains) + table.codes.nbytes + SMALL + how.memory
     return Cost(
         table.n,
         d,
+        plan,
+        how,
         sets,
-        n_iter,
-        n_chains,
         score_seconds * full[0] / small[0],
         seconds / TRIAL_MOVES * full[1] / small[1],
         memory,
-        up_to,
-        exact_seconds(of_all) if exact else None,
+        exact_seconds(of_all, plan.searches) if how.way == "exact" else None,
     )
 
 
@@ -238,19 +238,17 @@ def estimate_cost_with_gaps(table: Table, own: Collection[str] = (), **options: 
     return replace(cost, rounds=1 + ROUNDS, searches=1 if once else 1 + ROUNDS)
 
 
-def _grown_cost(
-    table: Table, beta: int, prior: ParentsPrior, knowledge: Knowledge, search: Any, max_memory: float
-) -> Cost:
+def _grown_cost(table: Table, plan: Plan, sets: CandidateSets, knowledge: Knowledge) -> Cost:
     """Estimate a fit with deep contexts: the first order is really found, and some moves from it are timed."""
-    options, sets = chains_of(search), candidate_sets(table, "all", knowledge=knowledge)
     before = knowledge.precedence(table.variables)
-    common: dict[str, Any] = {"beta": beta, "ess": "auto", "prior": prior, "max_memory": max_memory, "n_jobs": None}
+    common: dict[str, Any] = {"beta": plan.beta, "prior": plan.trees, "max_memory": plan.max_memory}
+    common |= {"ess": "auto", "n_jobs": None, "candidates": sets.sets, "interventions": None}
     small = table.take(np.arange(min(table.n, 50)))
     options_of_trial: dict[str, Any] = {"n_chains": 1, "burn_in": 0, "greedy_start": False, "random_state": 0}
     # The first run compiles the kernels, the second is timed. Early moves fill contexts that later ones find there.
     for rows, moves in ((small, 1), (table, GROWN_TRIAL_MOVES)):
         begin = perf_counter()
-        scores = first_scores(rows, candidates=sets.sets, interventions=None, **common)
+        scores = first_scores(rows, **common)
         order = greedy_order(scores.contexts, before)
         start_seconds = perf_counter() - begin
         engine = GrownEngine(scores.contexts, before)
@@ -258,17 +256,15 @@ def _grown_cost(
         begin = perf_counter()
         sample_chains(engine, n_iter=moves, starts=[order], **options_of_trial)
         seconds = (perf_counter() - begin) / moves
-    n_iter, n_chains = options.n_iter, GROWN_CHAINS if search == "auto" else options.n_chains
-    if not isinstance(n_iter, int):
-        n_iter = options.max_iter or default_moves(scores, order)
-    exact = search == "exact" or (search == "auto" and affordable(scores))
+    how = plan.search(scores, order)
     levels = sum(1 << len(own) for own in scores.candidates)
-    of_exact = levels * seconds / (2 * table.p) if exact else None
-    memory = min(max_memory, GROWTH_OF_MEMORY * scores.contexts.store.memory) + table.codes.nbytes + SMALL
-    return Cost(table.n, max(table.cards), sets, n_iter, n_chains, 3 * start_seconds, seconds, memory, False, of_exact)
+    of_exact = levels * seconds / (2 * table.p) if how.way == "exact" else None
+    memory = min(plan.max_memory, GROWTH_OF_MEMORY * scores.contexts.store.memory) + how.memory
+    memory += table.codes.nbytes + SMALL
+    return Cost(table.n, max(table.cards), plan, how, sets, 3 * start_seconds, seconds, memory, of_exact)
 
 
-def exact_seconds(scores: Scores, searches: int = EXACT_SEARCHES) -> float:
+def exact_seconds(scores: Scores, searches: int = 2) -> float:
     """Return the seconds that exact searches with these scores will take: those of a small part of it, scaled up.
 
     Examples

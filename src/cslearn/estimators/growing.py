@@ -18,8 +18,6 @@ from cslearn.priors import ADAPTIVE, ParentsPrior, Prior, TreePrior, get_prior
 from cslearn.scores import Scores
 
 __all__ = [
-    "GROWN_CHAINS",
-    "MANY",
     "as_grown",
     "chain_of_one",
     "default_moves",
@@ -40,13 +38,9 @@ MOST_SWEEPS, WORTH, SECONDS_OF_SWEEPS = 16, 0.05, 30.0
 SECONDS_OF_A_CONTEXT, SECONDS_OF_A_CELL, FEWEST_CONTEXTS = 5e-5, 1e-11, 100
 # Chains of few variables go on until they agree, up to so many times longer.
 LONGER = 4
-# Of more variables the order that the largest gains ask for is left as it is: a move takes time with their square.
-MANY = 1000
 # Of so few variables all trees are summed: whatever three or four of them say only together is seen.
 FEW_ENOUGH = 5
 WHOLE = Growth(slack=inf, width=(FEW_ENOUGH,), near=inf, look=0, sets=0, wide=inf)
-# Chains on grown trees, unless more are asked for: two, to tell whether they agree.
-GROWN_CHAINS = 2
 # A row that is counted for a variable in a context takes so many steps; found for 10 to 100 variables.
 STEPS_OF_A_ROW = 1 / 1300
 

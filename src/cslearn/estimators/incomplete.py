@@ -28,7 +28,7 @@ from cslearn.data.incomplete import MISSING_STATE, check_missing_label, refuse_m
 from cslearn.data.structural_gaps import warn_of_structural_gaps
 from cslearn.errors import EstimateWarning, InputError, LimitError
 from cslearn.estimators.evidence import relation_table
-from cslearn.estimators.order_search import AUTO_EXACT
+from cslearn.estimators.plan import samples_once
 from cslearn.graphs.evidence import evidence_record
 from cslearn.inference.completed import completed_table
 from cslearn.inference.gaps import EMResult, em
@@ -36,7 +36,7 @@ from cslearn.inference.gaps import EMResult, em
 if TYPE_CHECKING:
     from cslearn.estimators.learner import Learner
 
-__all__ = ["ROUNDS", "copies_of", "fit_incomplete", "read_incomplete", "samples_once"]
+__all__ = ["ROUNDS", "copies_of", "fit_incomplete", "read_incomplete"]
 
 # Copies of each row with gaps in a completed table, fewer where these are many rows, and rounds of learning after the
 # first.
@@ -83,17 +83,6 @@ def read_incomplete(
 def copies_of(n_gappy: int) -> int:
     """Return how often a row with gaps stands in a completed table: of many rows the draws even out by themselves."""
     return min(COPIES, max(1, MOST_COPIED // max(n_gappy, 1)))
-
-
-def samples_once(search: Any, n_variables: int) -> bool:
-    """Tell whether orders are sampled in the last round only: where all of them are searched, every round does so.
-
-    Examples
-    --------
-    >>> samples_once("auto", 90), samples_once("auto", 10), samples_once("exact", 20)
-    (True, False, False)
-    """
-    return isinstance(search, str) and search == "auto" and n_variables > AUTO_EXACT
 
 
 def fit_incomplete(learner: Learner, X: Any, sample_weight: Any) -> None:

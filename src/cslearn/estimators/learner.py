@@ -30,14 +30,15 @@ from cslearn.estimators.cutting import BoundCost, cost_of_bound
 from cslearn.estimators.evidence import relation_table
 from cslearn.estimators.growing import as_grown
 from cslearn.estimators.incomplete import fit_incomplete
-from cslearn.estimators.order_search import is_feasible
 from cslearn.estimators.phases import (
     choose_prior,
     first_pass,
+    plan_of,
     read_data,
     search_orders,
     select_candidates,
 )
+from cslearn.estimators.plan import is_feasible
 from cslearn.estimators.reading import read_more
 from cslearn.estimators.settings import ENSEMBLE, LEARNER, PC, Chains, chains_of, selection_of
 from cslearn.graphs.evidence import evidence_record
@@ -192,17 +193,18 @@ class Learner:
         self.timings_: dict[str, float] = {}
         with self._phase("data"):
             data = read_data(self, X, sample_weight, interventions)
+            plan = plan_of(self, data)
         with self._phase("candidates"):
-            self.candidates_: CandidateSets = select_candidates(self, data)
+            self.candidates_: CandidateSets = select_candidates(self, data, plan)
         with self._phase("scores"):
-            state = first_pass(self, data, self.candidates_, start)
+            state = first_pass(self, data, plan, self.candidates_, start)
         with self._phase("prior"):
-            climbs, self.interrupted_ = choose_prior(self, state)
+            climbs, self.interrupted_ = choose_prior(self, plan, state)
         with self._phase("orders"):
             if self.interrupted_:
                 posterior = CStreePosterior(data.table.variables, climbs, scores=state.scores)
             else:
-                posterior, self.interrupted_ = search_orders(self, state)
+                posterior, self.interrupted_ = search_orders(self, plan, state)
         scores = state.scores
         self.prior_: Prior = scores.prior
         self.ess_, self.gamma_ = scores.ess, scores.gamma

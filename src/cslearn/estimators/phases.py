@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,34 +17,20 @@ from cslearn.candidates import CandidateSets, Knowledge, candidate_sets
 from cslearn.data import TableLike
 from cslearn.errors import InputError
 from cslearn.estimators.greedy_search import greedy_search
-from cslearn.estimators.growing import (
-    GROWN_CHAINS,
-    MANY,
-    chain_of_one,
-    default_moves,
-    first_scores,
-    grown_prior,
-    most_moves,
-    with_what_the_data_choose,
-)
+from cslearn.estimators.growing import chain_of_one, first_scores, with_what_the_data_choose
 from cslearn.estimators.interventions import read_interventions
 from cslearn.estimators.order_search import (
     Problem,
-    affordable,
     chain_problem,
-    check_exact,
-    default_temperatures,
-    exact_memory,
     search_by_chains,
     search_exactly,
     with_adapted_prior,
 )
+from cslearn.estimators.plan import Plan, check_exact, exact_memory
 from cslearn.estimators.reading import read_table
 from cslearn.estimators.search_settings import search_settings
-from cslearn.estimators.settings import chains_of, selection_of
-from cslearn.grown import DEEPEST, GrownScores
+from cslearn.grown import GrownScores
 from cslearn.orders import (
-    FIRST_ESS,
     Chain,
     Checkpoint,
     ExactOrders,
@@ -55,7 +41,6 @@ from cslearn.orders import (
 )
 from cslearn.orders.subsets import check_subsets_fit
 from cslearn.posterior import CStreePosterior
-from cslearn.priors import ADAPTIVE, ParentsPrior, Prior, TreePrior
 from cslearn.scores import Scores
 
 if TYPE_CHECKING:
@@ -66,13 +51,11 @@ __all__ = [
     "Pass",
     "choose_prior",
     "first_pass",
+    "plan_of",
     "read_data",
     "search_orders",
     "select_candidates",
 ]
-
-# Up to so many variables the prior is chosen for the best order of as many climbs as there are chains.
-FEW_VARIABLES = 50
 
 
 class Data(NamedTuple):
@@ -118,25 +101,34 @@ def read_data(learner: Learner, X: Any, sample_weight: Any, interventions: Any) 
     return Data(table, mask, knowledge)
 
 
+def plan_of(learner: Learner, data: Data) -> Plan:
+    """Return what the settings and the shape of the table make of the fit."""
+    return Plan.of(
+        data.table.cards,
+        beta=learner.beta,
+        candidates=learner.candidates,
+        prior=learner.prior,
+        ess=learner.ess,
+        search=learner.search,
+        max_memory=learner.max_memory,
+    )
+
+
 # ---------------------------------------------------------------- candidates and scores
-def select_candidates(learner: Learner, data: Data) -> CandidateSets:
+def select_candidates(learner: Learner, data: Data, plan: Plan) -> CandidateSets:
     """Select who may be in the contexts of whom."""
-    arguments = selection_of(learner.candidates).arguments()
-    if _grown_prior(learner, data) is not None and arguments["candidates"] in ("auto", "screen"):
-        # Contexts are filled when they are visited: there is no table that would have to hold all candidates.
-        arguments["candidates"] = "all"
     return candidate_sets(
         data.table,
-        **arguments,
+        **plan.selection,
         knowledge=data.knowledge,
-        ess=_first_ess(learner),
-        max_memory=learner.max_memory,
+        ess=plan.ess,
+        max_memory=plan.max_memory,
         search=greedy_search(
             data.table,
             knowledge=data.knowledge,
-            beta=min(_bound(learner), 2),
-            ess=_first_ess(learner),
-            prior=_first_prior(learner),
+            beta=min(plan.beta, 2),
+            ess=plan.ess,
+            prior=plan.prior,
             random_state=learner._seeds()[1],
             n_jobs=learner.n_jobs,
             interventions=data.mask,
@@ -146,7 +138,9 @@ def select_candidates(learner: Learner, data: Data) -> CandidateSets:
     )
 
 
-def first_pass(learner: Learner, data: Data, candidates: CandidateSets, start: Sequence[str] | None = None) -> Pass:
+def first_pass(
+    learner: Learner, data: Data, plan: Plan, candidates: CandidateSets, start: Sequence[str] | None = None
+) -> Pass:
     """Score the contexts of the candidates; those of grown trees are scored when they are visited.
 
     Orders are searched from `start` on, unless the knowledge forbids it.
@@ -156,15 +150,15 @@ def first_pass(learner: Learner, data: Data, candidates: CandidateSets, start: S
     first = None if start is None else np.array([names.index(v) for v in start])
     if first is not None and np.tril(before[np.ix_(first, first)]).any():
         first = None
-    if (prior := _grown_prior(learner, data)) is not None:
+    if plan.trees is not None:
         return Pass(
             first_scores(
                 data.table,
-                beta=DEEPEST if learner.beta == "auto" else _bound(learner),
+                beta=plan.beta,
                 ess=learner.ess,
-                prior=prior,
+                prior=plan.trees,
                 candidates=candidates.sets,
-                max_memory=learner.max_memory,
+                max_memory=plan.max_memory,
                 n_jobs=learner.n_jobs,
                 interventions=data.mask,
             ),
@@ -173,25 +167,25 @@ def first_pass(learner: Learner, data: Data, candidates: CandidateSets, start: S
         )
     scores = Scores(
         data.table,
-        beta=_bound(learner),
-        ess=_first_ess(learner),
-        prior=_first_prior(learner),
+        beta=plan.beta,
+        ess=plan.ess,
+        prior=plan.prior,
         candidates=candidates.sets,
         n_jobs=learner.n_jobs,
         interventions=data.mask,
     )
     check_subsets_fit(scores)
     state = Pass(scores, before, start=first)
-    if _exactly(learner, scores):
-        check_exact(scores, learner.max_memory)
-        _tell_cost(learner, scores)
+    if plan.is_exact(scores):
+        check_exact(scores, plan.max_memory)
+        _tell_cost(learner, plan, scores)
     else:
         state.problem = chain_problem(scores, state.before)
     return state
 
 
 # ---------------------------------------------------------------- what the data choose
-def choose_prior(learner: Learner, state: Pass) -> tuple[Sequence[Chain], bool]:
+def choose_prior(learner: Learner, plan: Plan, state: Pass) -> tuple[Sequence[Chain], bool]:
     """Let the data choose the prior and the equivalent sample size, where they are asked to.
 
     They are chosen for the best order before that, or for one found greedily. Returns the chains that found it, and
@@ -201,29 +195,28 @@ def choose_prior(learner: Learner, state: Pass) -> tuple[Sequence[Chain], bool]:
         state.scores, state.start = with_what_the_data_choose(
             state.scores,
             state.before,
-            adaptive=_is_adaptive(learner),
-            counts=learner.ess == "auto",
-            climbs=not _is_greedy(learner, state.scores),
+            adaptive=plan.chooses_prior,
+            counts=plan.chooses_ess,
+            climbs=not plan.is_greedy(state.scores.table.p),
             # What is chosen for a search of all orders depends on the data alone.
-            start=None if _exactly(learner, state.scores) else state.start,
+            start=None if plan.is_exact(state.scores) else state.start,
         )
-        if _exactly(learner, state.scores):
-            check_exact(state.scores, learner.max_memory)
-            _tell_cost(learner, state.scores)
+        if plan.is_exact(state.scores):
+            check_exact(state.scores, plan.max_memory)
+            _tell_cost(learner, plan, state.scores)
         else:
             state.problem = chain_problem(state.scores, state.before)
         return (), False
-    if not _is_adaptive(learner) and learner.ess != "auto":
+    if not plan.chooses_prior and not plan.chooses_ess:
         return (), False
-    options, exact, names = chains_of(learner.search), state.problem is None, state.scores.table.variables
+    exact, names = state.problem is None, state.scores.table.variables
     chains: Sequence[Chain] = ()
-    if exact or (options.auto and affordable(state.scores)):
+    if plan.looks_up_first(state.scores):
         order, _ = ExactOrders(SubsetScores(state.scores), state.before).best_order()
     else:
-        # Of many variables one climb tells as much as several, and takes long.
         chains, interrupted = sample_chains(
             state.problem,
-            n_chains=options.n_chains if len(names) <= FEW_VARIABLES else 1,
+            n_chains=plan.climbs(len(names)),
             n_iter=1,
             starts=state.starts,
             random_state=learner._seeds()[0],
@@ -232,47 +225,25 @@ def choose_prior(learner: Learner, state: Pass) -> tuple[Sequence[Chain], bool]:
         if interrupted:
             return chains, True
         order = max(chains, key=lambda chain: chain.best_log_score).best_order
-    if learner.ess == "auto":
+    if plan.chooses_ess:
         chosen = adapted_ess(state.scores, [names[i] for i in order])
         if chosen != state.scores.ess:
             state.scores, state.problem = state.scores.with_ess(chosen), None
             state.problem = None if exact else chain_problem(state.scores, state.before)
-    if _is_adaptive(learner):
+    if plan.chooses_prior:
         state.scores, state.problem = with_adapted_prior(state.scores, state.problem, order)
     return chains, False
 
 
-def _is_greedy(learner: Learner, scores: GrownScores) -> bool:
-    """Tell whether the search ends at a first good order of deep stagings, as it does by default if there are many."""
-    return learner.search == "greedy" or (learner.search == "auto" and scores.table.p > MANY)
-
-
 # ---------------------------------------------------------------- orders
-def search_orders(learner: Learner, state: Pass) -> tuple[CStreePosterior, bool]:
+def search_orders(learner: Learner, plan: Plan, state: Pass) -> tuple[CStreePosterior, bool]:
     """Return the posterior over orders, and whether an interrupt ended the search early."""
-    scores, options = state.scores, chains_of(learner.search)
+    scores, options = state.scores, plan.chains
     seeds, seed = learner._seeds()
-    names = scores.table.variables
-    n_temperatures, n_chains = options.n_temperatures, options.n_chains
-    n_iter, longest = None if options.auto else options.n_iter, options.max_iter
-    starts, climb = state.starts, True
-    if isinstance(scores, GrownScores) and state.start is not None:
-        if _is_greedy(learner, scores):
-            chain = chain_of_one(scores, state.start, state.before)
-            return CStreePosterior(names, [chain], scores=scores), False
-        if learner.search == "auto":
-            n_chains = GROWN_CHAINS
-        # The first order is climbed already; of few variables the other chains have starts of their own.
-        climb = len(names) <= FEW_VARIABLES
-        starts = [state.start] * (1 if climb else n_chains)
-        if options.auto:
-            n_iter = default_moves(scores, state.start)
-            longest = longest or (most_moves(scores, state.start) if climb else n_iter)
-    elif learner.search == "greedy":
-        n_chains, n_iter, longest = 1, 1, None
-    if n_temperatures is None:
-        # A checkpoint may be of a search with a number of moves, which has one temperature.
-        n_temperatures = default_temperatures(scores) if options.auto and options.checkpoint is None else 1
+    names, search = scores.table.variables, plan.search(scores, state.start)
+    if search.engine == "grown" and search.way == "greedy" and state.start is not None:
+        chain = chain_of_one(cast(GrownScores, scores), state.start, state.before)
+        return CStreePosterior(names, [chain], scores=scores), False
     settings = search_settings(
         scores.table,
         {v: [names[c] for c in own] for v, own in zip(names, scores.candidates, strict=True)},
@@ -281,14 +252,14 @@ def search_orders(learner: Learner, state: Pass) -> tuple[CStreePosterior, bool]
         beta=learner.beta,
         ess=scores.ess,
         prior=scores.prior,
-        n_chains=n_chains,
-        n_temperatures=n_temperatures,
+        n_chains=search.n_chains,
+        n_temperatures=search.n_temperatures,
         random_state=seed,
     )
     if state.problem is None:
         rng = np.random.default_rng(seeds)
         posterior = search_exactly(
-            scores, state.before, max_memory=learner.max_memory, random_state=rng, settings=settings
+            scores, state.before, max_memory=plan.max_memory, random_state=rng, settings=settings
         )
         return posterior, False
     file = None
@@ -297,57 +268,29 @@ def search_orders(learner: Learner, state: Pass) -> tuple[CStreePosterior, bool]
     return search_by_chains(
         scores,
         state.problem,
-        # Without candidates all orders are equally probable, and there is nothing to agree on.
-        auto=options.auto and learner.search != "greedy" and any(map(len, scores.candidates)),
+        auto=search.until_they_agree,
         settings=settings,
-        n_chains=n_chains,
-        n_iter=n_iter,
-        max_iter=longest,
+        n_chains=search.n_chains,
+        n_iter=search.n_iter,
+        max_iter=search.max_iter,
         burn_in=options.burn_in,
-        thin=options.thin,
-        greedy_start=climb,
-        n_temperatures=n_temperatures,
+        thin=search.thin,
+        greedy_start=search.climb,
+        n_temperatures=search.n_temperatures,
         random_state=seeds,
         n_jobs=learner.n_jobs,
         callback=None if learner.callback is None else partial(learner.callback, "orders"),
         checkpoint=file,
-        starts=starts,
+        # Where no chain climbs, all begin at the order that was climbed to.
+        starts=state.starts * (1 if search.climb else search.n_chains),
     )
 
 
-# ---------------------------------------------------------------- settings that depend on each other
-def _bound(learner: Learner) -> int:
-    """Return the context bound where no trees are grown."""
-    return 2 if learner.beta == "auto" else int(learner.beta)
-
-
-def _grown_prior(learner: Learner, data: Data) -> ParentsPrior | None:
-    """Return the prior that trees are grown with; None where all stagings are summed."""
-    return grown_prior(learner.beta, learner.prior, sorted(data.table.cards))
-
-
-def _first_ess(learner: Learner) -> float:
-    return FIRST_ESS if learner.ess == "auto" else float(learner.ess)
-
-
-def _is_adaptive(learner: Learner) -> bool:
-    return isinstance(learner.prior, str) and learner.prior == ADAPTIVE
-
-
-def _first_prior(learner: Learner) -> str | Prior:
-    return TreePrior() if _is_adaptive(learner) else learner.prior
-
-
-def _exactly(learner: Learner, scores: Scores) -> bool:
-    """Tell whether all orders are searched."""
-    return learner.search == "exact" or (learner.search == "auto" and affordable(scores))
-
-
-def _tell_cost(learner: Learner, scores: Scores) -> None:
+# ---------------------------------------------------------------- what a search will take
+def _tell_cost(learner: Learner, plan: Plan, scores: Scores) -> None:
     """Tell the callback what an exact search that was asked for will take."""
     if learner.callback is not None and learner.search == "exact":
         from cslearn.estimators.cost import exact_seconds
 
-        searches = 2 if _is_adaptive(learner) or learner.ess == "auto" else 1
-        seconds, memory = exact_seconds(scores, searches), exact_memory(scores)
+        seconds, memory = exact_seconds(scores, plan.searches), exact_memory(scores)
         learner.callback("orders", Progress(0, 1 << scores.table.p, -np.inf, seconds, memory))

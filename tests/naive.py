@@ -5,6 +5,7 @@ cardinalities; data are lists of rows of integer codes.
 """
 
 from fractions import Fraction
+from functools import cache
 from itertools import combinations, permutations, product
 from math import comb, exp, inf, lgamma, log, prod
 
@@ -176,14 +177,28 @@ def level_stagings(cards, level, beta):
 
 def log_joint_terms(rows, weights, cards, target, level, beta, ess, prior):
     """For every staging of the level: log of (normalised prior times marginal likelihood)."""
-    level = [v for v in level if cards[v] > 1]
+    level = tuple(v for v in level if cards[v] > 1)
+    scores = {}  # a context stands in many stagings
+
+    def score(context):
+        key = frozenset(context.items())
+        if key not in scores:
+            scores[key] = log_z(rows, weights, cards, target, context, ess)
+        return scores[key]
+
+    return [
+        (log_prior + sum(map(score, staging)), staging)
+        for log_prior, staging in level_priors(tuple(map(int, cards)), level, beta, prior)
+    ]
+
+
+@cache
+def level_priors(cards, level, beta, prior):
+    """Every staging of the level with its log prior, normalised; the same whatever the data."""
     everything = level_stagings(cards, level, beta)
     priors = [log_prior_weight(prior, cards, level, s, beta) for s in everything]
     normaliser = log_sum(priors)
-    return [
-        (p - normaliser + sum(log_z(rows, weights, cards, target, c, ess) for c in s), s)
-        for p, s in zip(priors, everything, strict=True)
-    ]
+    return [(p - normaliser, s) for p, s in zip(priors, everything, strict=True)]
 
 
 def local_order_score(rows, weights, cards, target, level, beta, ess, prior):

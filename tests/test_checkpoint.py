@@ -77,9 +77,10 @@ def test_random_numbers_from_nowhere_go_on_as_well(problem, tmp_path):
         assert np.array_equal(a.trace, b.trace[:500])
 
 
-def test_an_interrupted_search_goes_on(problem, tmp_path):
+def test_an_interrupted_search_goes_on(problem, tmp_path, monkeypatch):
     file = Checkpoint(tmp_path / "run.ckpt", every=1000)
-    options = {"n_chains": 2, "n_iter": 60_000, "thin": 60, "random_state": 1}
+    monkeypatch.setattr("cslearn.orders.chains.BLOCK_SECONDS", 0.005)
+    options = {"n_chains": 2, "n_iter": 10_000, "thin": 10, "random_state": 1}
 
     def interrupt(progress):
         import _thread
@@ -91,7 +92,7 @@ def test_an_interrupted_search_goes_on(problem, tmp_path):
     interrupted = []
     part, ended = sample_chains(problem, callback=interrupt, checkpoint=file, **options)
     assert ended
-    assert min(chain.n_iter for chain in part) < 60_000
+    assert min(chain.n_iter for chain in part) < 10_000
     resumed, ended = sample_chains(problem, checkpoint=file, **options)
     assert not ended
     assert_same(sample_chains(problem, **options)[0], resumed)
@@ -110,7 +111,8 @@ def test_an_interrupt_while_threads_are_started_does_no_harm(problem, tmp_path, 
             raise KeyboardInterrupt
         return future
 
-    options = {"n_chains": 2, "n_iter": 60_000, "thin": 60, "random_state": 1}
+    monkeypatch.setattr("cslearn.orders.chains.BLOCK_SECONDS", 0.005)
+    options = {"n_chains": 2, "n_iter": 10_000, "thin": 10, "random_state": 1}
     file = Checkpoint(tmp_path / "run.ckpt", every=1000)
     with monkeypatch.context() as patch:
         patch.setattr(ThreadPoolExecutor, "submit", interrupting)
@@ -142,7 +144,7 @@ def test_the_limit_is_kept(problem):
 
 def test_a_search_of_open_length_goes_on_from_a_file(problem, tmp_path):
     def until(chains):
-        return OrderPosterior(tuple("abcdefg"), chains).verdict.ess > 800
+        return OrderPosterior(tuple("abcdefg"), chains).verdict.ess > 400
 
     options = {"n_chains": 2, "n_iter": 300, "until": until, "max_iter": 100_000, "random_state": 3}
     whole, _ = sample_chains(problem, **options)

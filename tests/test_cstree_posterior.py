@@ -30,6 +30,8 @@ from cslearn.scores import Scores
 from problems import Enumerated, random_table, tables
 
 PRIORS = ("uniform", "sparse", "tree")
+# What holds for trees holds for stagings in the same way; both are tried where only draws or many CStrees tell.
+ALSO_UNIFORM = ["tree", pytest.param("uniform", marks=pytest.mark.slow)]
 
 
 def with_row(table, row):
@@ -150,7 +152,7 @@ def test_predictions_of_a_state_follow_from_the_probabilities_of_rows():
     assert posterior.predict(rows, "v1").tolist() == [int(np.argmax(row)) for row in joint]
 
 
-@pytest.mark.parametrize("prior", ["uniform", "tree"])
+@pytest.mark.parametrize("prior", ALSO_UNIFORM)
 def test_missing_cells_are_summed_out_of_the_averaged_probability(prior):
     table = random_table([2, 3, 2], 12, np.random.default_rng(2))
     posterior = exact_posterior(table, prior=prior)
@@ -245,7 +247,7 @@ def test_numbers_of_stages_have_the_probabilities_of_enumeration(prior):
 RELATIONS = ["v0 _||_ v1", "v0 _||_ v2", "v1 _||_ v2 | v0", "v2 _||_ v1 | v0=1", "v2 _||_ v0, v1", "v1 _||_ v0 | v2=0"]
 
 
-@pytest.mark.parametrize("prior", ["tree", "uniform"])
+@pytest.mark.parametrize("prior", ALSO_UNIFORM)
 def test_relations_have_the_probabilities_of_enumeration(prior):
     table = random_table([2, 3, 2], 25, np.random.default_rng(5))
     posterior = exact_posterior(table, prior=prior)
@@ -256,7 +258,8 @@ def test_relations_have_the_probabilities_of_enumeration(prior):
         expected = sum(w for tree, w in trees if tree.implies(relation))
         found = posterior.relation_probability(relation, n_draws=4000)
         assert found == pytest.approx(expected, abs=0.03)
-        assert posterior.relation_probability(text, n_draws=4000) == found
+        several = {posterior.relation_probability(form, n_draws=100) for form in (text, relation)}
+        assert len(several) == 1
         # Where the target comes first it has no context, which says nothing of what depends on it.
         alone = sum(w for tree, w in trees if not set(tree.parents[relation.left[0]]) & set(relation.right))
         distances.append(abs(alone - expected))
@@ -450,7 +453,7 @@ def test_drawn_orders_give_the_edge_probabilities_of_all_orders():
     )
 
 
-@pytest.mark.parametrize("prior", ["tree", "uniform"])
+@pytest.mark.parametrize("prior", ALSO_UNIFORM)
 def test_drawn_cstrees_have_their_posterior_probabilities(prior):
     table = random_table([2, 2, 2], 30, np.random.default_rng(4))
     truth = Enumerated(table, prior)

@@ -32,6 +32,7 @@ from cslearn import CStree, kl_divergence, random_cstree
 from cslearn.datasets import density_names, load_alarm, true_edges
 from cslearn.graphs import CSIRelation
 from cslearn.metrics import cpdag
+from tasks import halves, square
 
 real = pytest.mark.skipif(not os.environ.get("CSLEARN_DATA"), reason="CSLEARN_DATA names no directory with real data")
 
@@ -153,12 +154,6 @@ def options(folder, **changes):
         **{"quick": True, "fresh": False, "output": folder, "jobs": 1, "limit": 60.0, "recorded": False, "only": {}}
         | changes
     )
-
-
-def square(task):
-    while task["x"] == 13:  # for ever, and busy
-        pass
-    return {"square": task["x"] ** 2}
 
 
 def test_a_run_goes_on_where_it_was_ended(tmp_path):
@@ -291,14 +286,6 @@ def test_a_page_tells_the_settings_of_its_cells(tmp_path, monkeypatch):
 
 
 # ---------------------------------------------------------------- processes of their own
-def halves(task):
-    from experiments.alone import peak_mb
-
-    while task.get("forever"):
-        pass
-    return {"half": task["x"] / 2, "peak": peak_mb()}
-
-
 def test_a_task_alone_has_its_own_memory_and_time():
     ballast = np.ones(60_000_000)  # 480 MB that do not count
     found = alone.alone(halves, {"x": 3}, 60)

@@ -70,7 +70,7 @@ def test_a_context_variable_that_is_hidden_at_first_enters_later():
     assert "late" not in first["target"]
     grown = screen(data, lambda sets: {**no_parents(sets), "target": ("root",)}, knowledge=Knowledge()).sets
     assert "late" in grown["target"]
-    learned = CStreeLearner(beta=2, candidates="screen", search=Chains(n_iter=200), random_state=0).fit(data)
+    learned = CStreeLearner(beta=2, candidates="screen", search="greedy", random_state=0).fit(data)
     assert "late" in learned.candidates_.sets["target"]
     assert learned.candidates_.method == "screen"
 
@@ -78,10 +78,9 @@ def test_a_context_variable_that_is_hidden_at_first_enters_later():
 def test_the_screen_keeps_the_parents_that_can_be_found():
     tree = random_cstree(60, random_state=3)
     data = tree.sample_table(5000, random_state=4)
-    found = CStreeLearner(beta=2, candidates="all", search=Chains(n_iter=500), random_state=0).fit(data).cstree_
-    sets = (
-        CStreeLearner(beta=2, candidates="screen", search=Chains(n_iter=500), random_state=0).fit(data).candidates_.sets
-    )
+    chosen = {"beta": 2, "search": "greedy", "prior": "tree", "ess": 5.0, "estimate": "best", "random_state": 0}
+    found = CStreeLearner(candidates="all", **chosen).fit(data).cstree_
+    sets = CStreeLearner(candidates="screen", **chosen).fit(data).candidates_.sets
     wanted = [(parent, v) for v in found.order for parent in found.parents[v] if parent in tree.parents[v]]
     assert len(wanted) > 60
     assert np.mean([parent in sets[v] for parent, v in wanted]) > 0.97
@@ -204,13 +203,15 @@ def test_fractions_of_a_row_add_up_to_the_row():
 
 def test_auto_takes_all_while_memory_and_time_allow(monkeypatch):
     data = random_cstree(30, random_state=3).sample_table(300, random_state=4)
-    assert CStreeLearner(beta=2, search=Chains(n_iter=50)).fit(data).candidates_.method == "all"
-    assert CStreeLearner(beta=2, search=Chains(n_iter=50), max_memory=1e5).fit(data).candidates_.method == "screen"
+
+    def method(**settings):
+        chosen = {"beta": 2, "search": "greedy", "prior": "tree", "ess": 5.0, "estimate": "best"}
+        return CStreeLearner(**chosen, **settings).fit(data).candidates_.method
+
+    assert method() == "all"
+    assert method(max_memory=1e5) == "screen"
     monkeypatch.setattr("cslearn.candidates.sets.MOST_PAIRS", 30 * 29 * 29 * 2 - 1)
-    assert CStreeLearner(beta=2, search=Chains(n_iter=50), max_memory=1e12).fit(data).candidates_.method == "screen"
-    assert (
-        CStreeLearner(beta=2, search=Chains(n_iter=50), max_memory=1e12, candidates="all").fit(data).candidates_.method
-        == "all"
-    )
+    assert method(max_memory=1e12) == "screen"
+    assert method(max_memory=1e12, candidates="all") == "all"
     with pytest.raises(InputError, match="needs search="):
         candidate_sets(data, "screen")

@@ -57,6 +57,8 @@ __all__ = [
 TIE_TOLERANCE = 1e-10
 """Stagings whose log-weights differ by less, relative to their size, are tied: fewer stages win."""
 
+# Numbers that are kept to draw stagings from, at most.
+MOST_SHARES = 1 << 18
 # Stages less probable than this are left out of a table of stage probabilities.
 SMALLEST_PROBABILITY = 1e-14
 
@@ -229,22 +231,14 @@ class LevelWeights:
         """
         if not self.beta or not self.size:
             return [()]
-        sums, products = self._sums
-        most = 1 if self._by_staging else self.beta
 
         def below(prefix: Pairs) -> list[Pairs]:
             t = len(prefix)
             if t == self.beta:
                 return [prefix]
-            at = tuple(number for pair in prefix for number in pair)
-            options = [np.atleast_1d(self.stages[t][at])]
-            for r, values in enumerate(products[t][:most], start=1):
-                weight = self.splits[t][r - 1]
-                flat = values[at].ravel() + (log(weight / factorial(r)) if weight > 0 else -inf)
-                options.append(flat)
-            weights = np.concatenate(options)
+            shares = self._shares_below(prefix)
             while True:
-                pick = draw_log(weights, rng) - 1
+                pick = int(shares.searchsorted(rng.random() * shares[-1], side="right")) - 1
                 if pick < 0:
                     return [prefix]
                 r = 1
@@ -258,12 +252,31 @@ class LevelWeights:
                 if len(common) == 1 or rng.random() * len(common) < 1:
                     return drawn
 
-        assert sums[0].ndim == 0
         return below(())
+
+    def _shares_below(self, prefix: Pairs) -> Floats:
+        """Return, added up, the shares of what may stand at a context: a stage, or a split on each set of variables."""
+        if prefix in self._shares:
+            return self._shares[prefix]
+        t, at = len(prefix), tuple(number for pair in prefix for number in pair)
+        options = [np.atleast_1d(self.stages[t][at])]
+        for r, values in enumerate(self._sums[1][t][: 1 if self._by_staging else self.beta], start=1):
+            weight = self.splits[t][r - 1]
+            options.append(values[at].ravel() + (log(weight / factorial(r)) if weight > 0 else -inf))
+        weights = np.concatenate(options)
+        shares: Floats = np.cumsum(np.exp(weights - weights.max()))
+        # Of few candidates many draws come by again; of many, few.
+        if (len(self._shares) + 1) * len(shares) <= MOST_SHARES:
+            self._shares[prefix] = shares
+        return shares
+
+    @cached_property
+    def _shares(self) -> dict[Pairs, Floats]:
+        return {}
 
     def _outcomes(self, variables: tuple[int, ...]) -> list[Pairs]:
         """Return the contexts that assign all of `variables`."""
-        states = np.ndindex(*(int(self.cards[k]) for k in variables))
+        states = product(*(range(int(self.cards[k])) for k in variables))
         return [tuple(zip(variables, outcome, strict=True)) for outcome in states]
 
     # ------------------------------------------------------------------ stages

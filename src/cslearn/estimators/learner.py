@@ -33,12 +33,11 @@ from cslearn.estimators.incomplete import fit_incomplete
 from cslearn.estimators.phases import (
     choose_prior,
     first_pass,
-    plan_of,
     read_data,
     search_orders,
     select_candidates,
 )
-from cslearn.estimators.plan import is_feasible
+from cslearn.estimators.plan import is_feasible, plan_of
 from cslearn.estimators.reading import read_more
 from cslearn.estimators.settings import ENSEMBLE, LEARNER, PC, Chains, chains_of, selection_of
 from cslearn.graphs.evidence import evidence_record
@@ -193,7 +192,7 @@ class Learner:
         self.timings_: dict[str, float] = {}
         with self._phase("data"):
             data = read_data(self, X, sample_weight, interventions)
-            plan = plan_of(self, data)
+            plan = plan_of(self, data.table.cards)
         with self._phase("candidates"):
             self.candidates_: CandidateSets = select_candidates(self, data, plan)
         with self._phase("scores"):

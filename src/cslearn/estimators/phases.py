@@ -51,7 +51,6 @@ __all__ = [
     "Pass",
     "choose_prior",
     "first_pass",
-    "plan_of",
     "read_data",
     "search_orders",
     "select_candidates",
@@ -99,19 +98,6 @@ def read_data(learner: Learner, X: Any, sample_weight: Any, interventions: Any) 
     knowledge = Knowledge.coerce(learner.knowledge)
     knowledge.check(table.variables)
     return Data(table, mask, knowledge)
-
-
-def plan_of(learner: Learner, data: Data) -> Plan:
-    """Return what the settings and the shape of the table make of the fit."""
-    return Plan.of(
-        data.table.cards,
-        beta=learner.beta,
-        candidates=learner.candidates,
-        prior=learner.prior,
-        ess=learner.ess,
-        search=learner.search,
-        max_memory=learner.max_memory,
-    )
 
 
 # ---------------------------------------------------------------- candidates and scores

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,9 @@ from cslearn.orders.subsets import memory_of_subsets
 from cslearn.priors import ADAPTIVE, ParentsPrior, Prior, TreePrior
 from cslearn.scores import Scores
 
+if TYPE_CHECKING:
+    from cslearn.estimators.learner import Learner
+
 __all__ = [
     "FEW_VARIABLES",
     "Engine",
@@ -37,6 +40,7 @@ __all__ = [
     "exact_memory",
     "is_affordable",
     "is_feasible",
+    "plan_of",
     "samples_once",
 ]
 
@@ -253,6 +257,19 @@ class Plan:
             return found
         kept = min(found.most_moves(p), MOST_KEPT_OF_LOOKED_UP if engine == "subsets" else MOST_KEPT)
         return found._replace(memory=JUDGING * min(PAIRS_AT_ONCE, p * (p - 1) // 2) * n_chains * kept)
+
+
+def plan_of(learner: Learner, cards: Sequence[int]) -> Plan:
+    """Return the plan of a learner for variables of these cardinalities."""
+    return Plan.of(
+        cards,
+        beta=learner.beta,
+        candidates=learner.candidates,
+        prior=learner.prior,
+        ess=learner.ess,
+        search=learner.search,
+        max_memory=learner.max_memory,
+    )
 
 
 def engine_of(scores: Scores) -> Engine:

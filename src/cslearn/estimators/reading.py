@@ -11,8 +11,7 @@ from cslearn.data import PackedTable, Table, TableLike, as_frame, as_table, only
 from cslearn.data.batching import as_packed
 from cslearn.data.packing import check_states_found
 from cslearn.errors import DataWarning, InputError
-from cslearn.estimators.growing import grown_prior
-from cslearn.estimators.settings import selection_of
+from cslearn.estimators.plan import plan_of
 
 if TYPE_CHECKING:
     from cslearn.estimators.learner import Learner
@@ -111,9 +110,10 @@ def _are_its_states(learner: Learner, table: TableLike) -> bool:
 
 def _reader_of_rows(learner: Learner, table: TableLike) -> str | None:
     """Return what it is that reads rows one by one; None if all that is asked for is counted."""
-    selection = selection_of(learner.candidates).arguments()
-    if grown_prior(learner.beta, learner.prior, table.cards) is None:
+    plan = plan_of(learner, table.cards)
+    if plan.trees is None:
         return f"{option('beta', learner.beta)}, with exact sums over stagings"
-    if isinstance(selection["candidates"], str) and selection["candidates"] in ("pc", "grasp"):
-        return option("candidates", selection["candidates"])
-    return None if selection["alpha"] is None else option("alpha", selection["alpha"])
+    candidates = plan.selection["candidates"]
+    if isinstance(candidates, str) and candidates in ("pc", "grasp"):
+        return option("candidates", candidates)
+    return None if plan.selection["alpha"] is None else option("alpha", plan.selection["alpha"])

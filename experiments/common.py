@@ -21,7 +21,6 @@ from time import perf_counter, process_time
 from typing import Any
 from unittest import mock
 
-from cslearn import Chains, CStreeLearner
 from cslearn._files import atomic_write
 from cslearn.errors import ConvergenceWarning, DataWarning
 
@@ -100,6 +99,8 @@ def commit() -> str | None:
 def defaults(**changed: Any) -> str:
     """Return the learner's settings, so that cells of other settings are not taken for these."""
     shown = ("beta", "prior", "ess", "search", "n_iter", "max_iter", "n_chains", "estimate", "parameters")
+    from cslearn import Chains, CStreeLearner  # which takes longer to load than many a task
+
     settings = CStreeLearner(**changed).get_params(deep=False)
     if isinstance(settings["search"], Chains):
         settings |= settings["search"].get_params() | {"search": "mcmc"}

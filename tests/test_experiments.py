@@ -27,12 +27,12 @@ from experiments import (
     summary,
 )
 from experiments.environments import pinned, python_of
+from tests.tasks import halves, square
 
 from cslearn import CStree, kl_divergence, random_cstree
 from cslearn.datasets import density_names, load_alarm, true_edges
 from cslearn.graphs import CSIRelation
 from cslearn.metrics import cpdag
-from tasks import halves, square
 
 real = pytest.mark.skipif(not os.environ.get("CSLEARN_DATA"), reason="CSLEARN_DATA names no directory with real data")
 

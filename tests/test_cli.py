@@ -626,7 +626,7 @@ def test_progress_on_a_terminal_and_ctrl_c_keeps_the_best(data, tmp_path):
     master, terminal = pty.openpty()
     process = subprocess.Popen(
         [sys.executable, "-c", "from cslearn.cli import main; main()", "fit", str(data), "-o", str(tmp_path / "m.json"),
-         "--n-iter", "100000000"],
+         "--n-iter", "100000000", "--n-chains", "1", "--beta", "2"],
         stdin=terminal, stdout=subprocess.PIPE, stderr=terminal, env={**os.environ, "TERM": "xterm", "COLUMNS": "100"},
     )  # fmt: skip
     os.close(terminal)

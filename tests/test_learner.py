@@ -492,7 +492,7 @@ class Killed(BaseException):
 
 
 @pytest.mark.filterwarnings("ignore::cslearn.errors.ConvergenceWarning")
-@pytest.mark.parametrize("n_iter", [300, pytest.param("auto", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n_iter", [200, pytest.param("auto", marks=pytest.mark.slow)])
 def test_a_fit_may_be_ended_anywhere_and_goes_on(tmp_path, monkeypatch, n_iter):
     from cslearn.orders import checkpoint as module
 

@@ -68,20 +68,23 @@ def read(name):
     return pd.read_csv(DATA / name, dtype=str, keep_default_na=False)
 
 
+SHORT = Chains(n_iter=100, n_chains=1)
+
+
 def sachs():
     data = pd.read_csv(DATA / "sachs_observational_log.csv.gz")
-    return CStreeLearner(beta=2, search=Chains(n_iter=500), random_state=0).fit(
+    return CStreeLearner(beta=2, search=SHORT, random_state=0).fit(
         (data > data.median()).replace({True: "high", False: "low"})
     )
 
 
 def alarm():
-    return CStreeLearner(beta=2, search=Chains(n_iter=500), random_state=0).fit(read("alarm.csv.gz"))
+    return CStreeLearner(beta=2, search=SHORT, random_state=0).fit(read("alarm.csv.gz"))
 
 
 def mushroom():
     data = read("mushroom.csv.gz")
-    return CStreeLearner(beta=2, search=Chains(n_iter=500), random_state=0).fit(
+    return CStreeLearner(beta=2, search=SHORT, random_state=0).fit(
         data[~data.eq("?").any(axis=1)].reset_index(drop=True)
     )
 

@@ -21,7 +21,8 @@ def read(name):
 
 
 def test_alarm_recovers_the_true_adjacencies():
-    learner = CStreeLearner(beta=2, random_state=0).fit(read("alarm.csv.gz"))
+    search = Chains(n_iter=200, n_chains=1)
+    learner = CStreeLearner(beta=2, search=search, random_state=0).fit(read("alarm.csv.gz"))
     edges = pd.read_csv(DATA / "alarm_true_edges.csv")
     true = {frozenset(pair) for pair in edges.iloc[:, :2].itertuples(index=False)}
     assert len(true) == 46
@@ -31,7 +32,7 @@ def test_alarm_recovers_the_true_adjacencies():
 
 def test_alarm_with_contexts_without_data(tmp_path):
     data = read("alarm.csv.gz")
-    learner = CStreeLearner(beta=2, search=Chains(n_iter=500), random_state=0).fit(data.head(500))
+    learner = CStreeLearner(beta=2, search=Chains(n_iter=100, n_chains=1), random_state=0).fit(data.head(500))
     for method in ("mean", "map", "mle"):
         tree = learner.cstree_.fit_parameters(learner.cstree_.encode(data.head(500)), method)
         tree.save(tmp_path / "m.json")
@@ -49,7 +50,8 @@ def test_mushrooms_are_told_edible_or_poisonous():
     target = data.columns[0]
     train = np.random.default_rng(0).permutation(len(data)) < 0.7 * len(data)
     states = {v: sorted(data[v].unique()) for v in data}
-    learner = CStreeLearner(beta=2, states=states, random_state=0).fit(data[train])
+    search = Chains(n_iter=100, n_chains=1)
+    learner = CStreeLearner(beta=2, states=states, search=search, random_state=0).fit(data[train])
     held_out = data[~train]
     logs = {state: learner.score_samples(held_out.assign(**{target: state})) for state in states[target]}
     predicted = pd.DataFrame(logs).idxmax(axis=1).to_numpy()

@@ -3,6 +3,7 @@
 import os
 import shutil
 import signal
+import subprocess
 import sys
 import threading
 
@@ -22,6 +23,25 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN and threading.current_threa
 settings.register_profile("cslearn", deadline=None, print_blob=True, derandomize=True, max_examples=20)
 settings.register_profile("new-examples", deadline=None, print_blob=True, max_examples=100)
 settings.load_profile("cslearn")
+
+# Small fits that between them call most kernels.
+COMPILE = """
+import warnings
+from cslearn import Chains, CStreeLearner, random_cstree
+warnings.simplefilter("ignore")
+table = random_cstree(17, random_state=0).sample_table(100, random_state=0)
+short = Chains(n_iter=2, n_chains=1)
+for settings in ({}, {"beta": 2}, {"beta": 3, "candidates": {"X1": ["X2", "X3", "X4"]}}):
+    CStreeLearner(search=short, **settings).fit(table)
+CStreeLearner().fit(table.select(table.variables[:4]))
+"""
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_setupnodes():
+    """Compile the inner loops once, where they are not on disk yet, before every worker does so for itself."""
+    subprocess.run([sys.executable, "-c", COMPILE], check=False)
+
 
 FLAGS = [
     "--headless",

@@ -378,20 +378,20 @@ def test_scores_are_kept_for_strong_and_weak_dependence(cards, n, prior):
 
 
 @pytest.mark.parametrize(
-    ("cards", "n", "temperatures", "n_iter"),
+    ("cards", "n", "temperatures", "n_iter", "thin"),
     [
-        ([2, 3, 2, 2, 3], 40, 1, 80_000),
-        pytest.param([2, 2, 2, 3, 2, 2], 60, 1, 200_000, marks=pytest.mark.slow),
-        pytest.param([2, 3, 2, 2, 3], 40, 3, 200_000, marks=pytest.mark.slow),
+        ([2, 3, 2, 2, 3], 40, 1, 80_000, 20),
+        pytest.param([2, 2, 2, 3, 2, 2], 60, 1, 200_000, 40, marks=pytest.mark.slow),
+        pytest.param([2, 3, 2, 2, 3], 40, 3, 200_000, 40, marks=pytest.mark.slow),
     ],
 )
-def test_sampled_orders_have_the_frequencies_of_the_exact_posterior(cards, n, temperatures, n_iter):
+def test_sampled_orders_have_the_frequencies_of_the_exact_posterior(cards, n, temperatures, n_iter, thin):
     table = random_table(cards, n, np.random.default_rng(n))
     scores = Scores(table, prior="sparse")
     logs = {order: scores.order_score(names(table, order)) for order in permutations(range(table.p))}
     total = naive.log_sum(logs.values())
     exact = {order: exp(value - total) for order, value in logs.items()}
-    options = {"n_chains": 2, "n_iter": n_iter, "burn_in": 1000, "thin": 40, "n_temperatures": temperatures}
+    options = {"n_chains": 2, "n_iter": n_iter, "burn_in": 1000, "thin": thin, "n_temperatures": temperatures}
     chains, _ = sample_chains(order_problem(scores), random_state=5, **options)
     drawn = Counter(tuple(order) for chain in chains for order in chain.orders.tolist())
     expected = np.array(list(exact.values())) * drawn.total()

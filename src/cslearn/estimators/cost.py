@@ -9,6 +9,7 @@ from time import perf_counter
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cslearn._parameters import check
 from cslearn.candidates import CandidateSets, Knowledge, candidate_sets
@@ -44,6 +45,8 @@ EXACT_VARIABLES = 15
 DEEP_EXACT_VARIABLES = 9
 TRIAL_MOVES = 1000
 GROWN_TRIAL_MOVES = 20
+# Where a few moves take longer than this, they are trial enough: a fit makes hardly more.
+FEW_MOVES, LONG_SECONDS = 5, 2.0
 # Orders whose levels are timed for an exact search.
 GROWN_TRIAL_ORDERS = 10
 # The contexts that a search visits are about so many times those that the trial has visited.
@@ -246,7 +249,6 @@ def _grown_cost(
     before = knowledge.precedence(table.variables)
     common: dict[str, Any] = {"beta": beta, "ess": "auto", "prior": prior, "max_memory": max_memory, "n_jobs": None}
     small = table.take(np.arange(min(table.n, 50)))
-    options_of_trial: dict[str, Any] = {"n_chains": 1, "burn_in": 0, "greedy_start": False, "random_state": 0}
     # The first run compiles the kernels, the second is timed. Early moves fill contexts that later ones find there.
     for rows, moves in ((small, 1), (table, GROWN_TRIAL_MOVES)):
         begin = perf_counter()
@@ -254,10 +256,11 @@ def _grown_cost(
         order = greedy_order(scores.contexts, before)
         start_seconds = perf_counter() - begin
         engine = GrownEngine(scores.contexts, before)
-        sample_chains(engine, n_iter=4 * moves, starts=[order], **options_of_trial)
-        begin = perf_counter()
-        sample_chains(engine, n_iter=moves, starts=[order], **options_of_trial)
-        seconds = (perf_counter() - begin) / moves
+        few = min(FEW_MOVES, moves)
+        seconds = _seconds_of_a_move(engine, order, few)
+        if few * seconds < LONG_SECONDS:
+            _seconds_of_a_move(engine, order, 4 * moves)
+            seconds = _seconds_of_a_move(engine, order, moves)
     n_iter, n_chains = options.n_iter, GROWN_CHAINS if search == "auto" else options.n_chains
     if not isinstance(n_iter, int):
         n_iter = options.max_iter or default_moves(scores, order)
@@ -266,6 +269,12 @@ def _grown_cost(
     of_exact = levels * seconds / (2 * table.p) if exact else None
     memory = min(max_memory, GROWTH_OF_MEMORY * scores.contexts.store.memory) + table.codes.nbytes + SMALL
     return Cost(table.n, max(table.cards), sets, n_iter, n_chains, 3 * start_seconds, seconds, memory, False, of_exact)
+
+
+def _seconds_of_a_move(engine: GrownEngine, order: NDArray[np.int64], moves: int) -> float:
+    begin = perf_counter()
+    sample_chains(engine, n_iter=moves, starts=[order], n_chains=1, burn_in=0, greedy_start=False, random_state=0)
+    return (perf_counter() - begin) / moves
 
 
 def exact_seconds(scores: Scores, searches: int = EXACT_SEARCHES) -> float:

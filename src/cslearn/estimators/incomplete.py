@@ -26,7 +26,7 @@ from cslearn.data import Table, as_table
 from cslearn.data._gaps import gaps_of
 from cslearn.data.incomplete import MISSING_STATE, check_missing_label, refuse_missing_label
 from cslearn.data.structural_gaps import warn_of_structural_gaps
-from cslearn.errors import EstimateWarning, InputError, LimitError
+from cslearn.errors import EstimateWarning, InputError
 from cslearn.estimators.evidence import relation_table
 from cslearn.estimators.order_search import AUTO_EXACT_GROWN
 from cslearn.graphs.evidence import evidence_record
@@ -157,10 +157,9 @@ def _parameters(
 ) -> EMResult:
     """Estimate the parameters by EM; rows over whose gaps the sums are too large are completed by draws before."""
     tree, options = learner.cstree_, dict[str, Any](ess=learner.ess_, gamma=learner.gamma_)
-    try:
+    exact = summable(tree, codes)
+    if exact.all():
         return em(tree, codes, method, weights=weights, **options)
-    except LimitError:
-        exact = summable(tree, codes)
     for _ in range(DRAWN_ROUNDS):
         drawn = completed_table(tree, codes[~exact], weights[~exact], random_state=rng)
         of_drawn = np.ones(drawn.n) if drawn.weights is None else drawn.weights

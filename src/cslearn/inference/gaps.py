@@ -180,7 +180,7 @@ def em(
 
 
 def summable(tree: CStree, codes: Codes) -> NDArray[np.bool_]:
-    """Tell which rows :func:`em` can sum over: not those that miss many cells that depend on one another.
+    """Tell which rows :func:`em` sums over quickly: not those that miss many cells that depend on one another.
 
     Examples
     --------
@@ -258,22 +258,12 @@ class _EM:
         return counts, total
 
     def summable(self) -> NDArray[np.bool_]:
-        """Tell for each row with gaps whether it can be summed over."""
-        found = np.ones(len(self.gappy), dtype=bool)
-        counts = self.parameters(self.fixed, "mean")
-        if self.rows.compiled.fits:
-            flat = np.concatenate([table.ravel() for table in counts])
-            found = ~np.isnan(self.rows.compiled.expected_counts(self.gappy, self.times, flat)[1])
-            left = np.flatnonzero(~found)
-        else:
-            left = np.arange(len(found))
-        found[left] = True
-        for job in _jobs(self.rows, self.gappy[left]):
-            try:
-                self._eliminated(self.rows, _Job(job.block, left[job.rows]), counts)
-            except LimitError:
-                found[left[job.rows]] = False
-        return found[self.number]
+        """Tell for each row with gaps whether the kernel sums over it."""
+        if not self.rows.compiled.fits:
+            return np.zeros(len(self.number), dtype=bool)
+        flat = np.concatenate([table.ravel() for table in self.parameters(self.fixed, "mean")])
+        log_prob = self.rows.compiled.expected_counts(self.gappy, self.times, flat)[1]
+        return ~np.isnan(log_prob)[self.number]
 
     def _eliminated(self, rows: Rows, job: _Job, counts: list[Floats]) -> float:
         """Add the expected counts of the families of a large block, one by one; return its log-likelihood."""

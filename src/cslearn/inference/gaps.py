@@ -427,14 +427,14 @@ def _complete_large(
             uniform = rng.random((len(part), 1))
             part[:, v] = np.minimum((np.cumsum(table, axis=1) < uniform).sum(axis=1), rows.cards[v] - 1)
     except LimitError:
+        different = list(_equal_rows(codes[job.rows]))
+        some = "1 row has" if len(different) == 1 else f"{len(different):,} different rows have"
         warnings.warn(
-            f"{len(part):,} rows have too many missing cells for an exact draw: each is completed by one of"
-            f" {N_ROW_SAMPLES:,} weighted draws",
+            f"{some} too many missing cells for an exact draw: {N_ROW_SAMPLES:,} weighted draws stand in for it",
             EstimateWarning,
             stacklevel=5,
         )
-        # Equal rows are drawn from the same weighted draws.
-        for row, copies in _equal_rows(codes[job.rows]):
+        for row, copies in different:  # equal rows share their weighted draws
             part[copies] = _drawn(tree, row, job.block, len(copies), rng)
     filled[np.ix_(job.rows, np.array(job.block[0]))] = part[:, list(job.block[0])]
 

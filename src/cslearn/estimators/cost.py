@@ -16,9 +16,10 @@ from cslearn.candidates import CandidateSets, Knowledge, candidate_sets
 from cslearn.candidates.sets import DEFAULT_MEMORY, memory_of_tables
 from cslearn.data import Table
 from cslearn.estimators.greedy_search import greedy_search
-from cslearn.estimators.growing import GROWN_CHAINS, default_moves, first_scores, grown_prior
+from cslearn.estimators.growing import GROWN_CHAINS, default_moves, first_scores, grown_prior, most_moves
 from cslearn.estimators.incomplete import ROUNDS, copies_of, read_incomplete, samples_once
 from cslearn.estimators.order_search import affordable, exact_memory
+from cslearn.estimators.phases import FEW_VARIABLES, FURTHER
 from cslearn.estimators.settings import LEARNER, Chains, chains_of, selection_of
 from cslearn.grown import DEEPEST, GrownEngine, GrownScores, greedy_order
 from cslearn.orders import (
@@ -263,12 +264,16 @@ def _grown_cost(
             seconds = _seconds_of_a_move(engine, order, moves)
     n_iter, n_chains = options.n_iter, GROWN_CHAINS if search == "auto" else options.n_chains
     if not isinstance(n_iter, int):
-        n_iter = options.max_iter or default_moves(scores, order)
+        few = options.auto and table.p <= FEW_VARIABLES
+        n_iter = options.max_iter or (FURTHER * most_moves(scores, order) if few else default_moves(scores, order))
     exact = search == "exact" or (search == "auto" and affordable(scores))
     levels = sum(1 << len(own) for own in scores.candidates)
     of_exact = levels * seconds / (2 * table.p) if exact else None
     memory = min(max_memory, GROWTH_OF_MEMORY * scores.contexts.store.memory) + table.codes.nbytes + SMALL
-    return Cost(table.n, max(table.cards), sets, n_iter, n_chains, 3 * start_seconds, seconds, memory, False, of_exact)
+    shorter = options.auto and n_iter > default_moves(scores, order)
+    return Cost(
+        table.n, max(table.cards), sets, n_iter, n_chains, 3 * start_seconds, seconds, memory, shorter, of_exact
+    )
 
 
 def _seconds_of_a_move(engine: GrownEngine, order: NDArray[np.int64], moves: int) -> float:

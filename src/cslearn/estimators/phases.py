@@ -73,6 +73,9 @@ __all__ = [
 
 # Up to so many variables the prior is chosen for the best order of as many climbs as there are chains.
 FEW_VARIABLES = 50
+# Chains of few variables that agree, but are too short, go on up to so many times longer, which takes up to half a
+# minute.
+FURTHER = 4
 
 
 class Data(NamedTuple):
@@ -255,7 +258,7 @@ def search_orders(learner: Learner, state: Pass) -> tuple[CStreePosterior, bool]
     names = scores.table.variables
     n_temperatures, n_chains = options.n_temperatures, options.n_chains
     n_iter, longest = None if options.auto else options.n_iter, options.max_iter
-    starts, climb = state.starts, True
+    starts, climb, further = state.starts, True, 0
     if isinstance(scores, GrownScores) and state.start is not None:
         if _is_greedy(learner, scores):
             chain = chain_of_one(scores, state.start, state.before)
@@ -267,7 +270,9 @@ def search_orders(learner: Learner, state: Pass) -> tuple[CStreePosterior, bool]
         starts = [state.start] * (1 if climb else n_chains)
         if options.auto:
             n_iter = default_moves(scores, state.start)
-            longest = longest or (most_moves(scores, state.start) if climb else n_iter)
+            if longest is None:
+                longest = most_moves(scores, state.start) if climb else n_iter
+                further = FURTHER * longest if climb else 0
     elif learner.search == "greedy":
         n_chains, n_iter, longest = 1, 1, None
     if n_temperatures is None:
@@ -303,6 +308,7 @@ def search_orders(learner: Learner, state: Pass) -> tuple[CStreePosterior, bool]
         n_chains=n_chains,
         n_iter=n_iter,
         max_iter=longest,
+        further=further,
         burn_in=options.burn_in,
         thin=options.thin,
         greedy_start=climb,

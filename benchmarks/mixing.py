@@ -1,4 +1,4 @@
-"""Whether chains over orders get about: plain, many short ones, and with companions (parallel tempering).
+"""How well chains over orders mix: plain chains, many short ones, and chains with companions (parallel tempering).
 
 The multimodal case is built by symmetry. Rows of a CStree over (A1, A2, B1, B2) are put together with the same rows in
 which A and B have changed their roles, so that an order and its mirror image score exactly alike; where dependence is
@@ -58,7 +58,7 @@ def main() -> None:
     head.append("P(A1 before B1)")
     publish(
         "mixing",
-        "Chains that get about",
+        "Mixing",
         f"{(__doc__ or '').strip()}\n\nFigures are those of what comes before what. In the mirrored data P(A1 before"
         " B1) is 0.5 exactly. A chain keeps 1000 to 2000 draws, which bounds its effective sample size.\n\n"
         + table(head, rows),

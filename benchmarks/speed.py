@@ -134,7 +134,7 @@ Slope of log seconds, or of the logarithm of the memory that the fit adds, again
 variables are candidates. Scores of contexts of two variables have exponent 3: there are p candidates for each of p
 targets, and pairs of them. A move has exponent 2, and somewhat more where the tables leave the caches: the level of
 every other variable gains or loses the one that moves, in time proportional to its size, and the moved one's own level
-is built up anew. With a screen it is the sizes of the candidate sets that count, as the moves per second for 500
+is rebuilt. With a screen it is the sizes of the candidate sets that count, as the moves per second for 500
 variables show.
 
 {growth(cases)}

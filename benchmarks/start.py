@@ -50,7 +50,7 @@ def main() -> None:
             found.append([name, *(f"{value:.2f}" for value in (*first, *min(warm)))])
             print(found[-1], flush=True)
     headers = ["what", "first, wall s", "first, CPU s", "warm, wall s", "warm, CPU s"]
-    publish("start", "Starting", f"{__doc__}\n{table(headers, found)}")
+    publish("start", "Import and compile time", f"{__doc__}\n{table(headers, found)}")
 
 
 if __name__ == "__main__":

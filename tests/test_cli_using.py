@@ -208,6 +208,12 @@ def test_fit_with_gaps_and_with_interventions(run, tmp_path):
     assert code == 0
     assert "error:" not in err
     assert dict(CStree.load(tmp_path / "m.json").states) == dict(tree.states)
+    # Of more variables than are searched exactly, all fits but the last are greedy.
+    wide = random_cstree([2] * 20, random_state=0).sample(60, random_state=0).astype(object)
+    wide.mask(np.random.default_rng(0).random(wide.shape) < 0.05).to_csv(tmp_path / "w.csv", index=False)
+    code, _, err = run("fit", tmp_path / "w.csv", "-o", tmp_path / "w.json", "--missing", "em")
+    assert code == 0, err
+    assert CStree.load(tmp_path / "w.json").learning["rows"] == 60
     data.assign(set=["exposed", ""] * 150).to_csv(tmp_path / "i.csv", index=False)
     settings = ["-o", tmp_path / "i.json", "--interventions", "set", "--n-iter", "200"]
     assert run("fit", tmp_path / "i.csv", *settings)[0] == 0

@@ -16,10 +16,11 @@ from hypothesis import strategies as st
 from cslearn import Chains, CStree, CStreeClassifier, CStreeLearner, random_cstree
 from cslearn.data import as_table
 from cslearn.datasets import chickenpox_model
-from cslearn.errors import DataWarning, EstimateWarning, InputError, LimitError
+from cslearn.errors import DataWarning, EstimateWarning, InputError
 from cslearn.estimators import incomplete, relation_table
-from cslearn.inference import effect
+from cslearn.inference import compiled, effect
 from cslearn.inference.completed import completed_table, rows_for_model
+from cslearn.inference.gaps import complete_codes, summable
 from cslearn.report import report_html
 
 
@@ -162,16 +163,52 @@ def test_rows_with_gaps_too_many_to_sum_over_are_drawn(monkeypatch: pytest.Monke
     data = _frame(tree, _with_gaps(tree, 1000, 1, share=0.2))
     exact = CStreeLearner(missing="em", search=Chains(n_iter=50), random_state=0).fit(data)
 
-    def too_large(*args: object, **options: object) -> None:
-        raise LimitError("too large")
+    def few_gaps(tree: CStree, codes: np.ndarray) -> np.ndarray:
+        return (codes < 0).sum(axis=1) < 2
 
-    monkeypatch.setattr(incomplete, "em", too_large)
-    with pytest.warns(EstimateWarning, match="parameters are estimated from draws"):
+    monkeypatch.setattr(incomplete, "summable", few_gaps)
+    number = f"{(data.isna().sum(axis=1) > 1).sum()} of 1,000 rows miss so many cells"
+    with pytest.warns(EstimateWarning, match=number):
         drawn = CStreeLearner(missing="em", search=Chains(n_iter=50), random_state=0).fit(data)
     assert drawn.em_.objective == []
     assert drawn.cstree_.stagings == exact.cstree_.stagings
     for v in tree.variables:
         assert np.abs(drawn.cstree_.parameters[v] - exact.cstree_.parameters[v]).max() < 0.05
+
+
+def test_rows_that_can_be_summed_over_are_those_with_small_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+    tree = chickenpox_model()
+    codes = np.array([[0, -1, 1, 0], [-1, -1, -1, -1], [0, 0, 0, 0], [-1, -1, -1, -1], [0, 0, 0, -1]], dtype=np.int32)
+    assert summable(tree, codes).all()
+    monkeypatch.setattr(compiled, "ROW_TABLE", 8)  # all four variables together have 16 outcomes
+    assert summable(tree, codes).tolist() == [True, False, True, False, True]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_draws_of_missing_cells_have_the_distribution_that_listing_gives(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    tree = random_cstree([2, 3, 2, 2, 3], random_state=seed)
+    copies = 4000
+    codes = _with_gaps(tree, 4, seed, share=0.6)
+    codes[0] = -1
+    filled = complete_codes(tree, np.repeat(codes, copies, axis=0), "draw", rng).reshape(len(codes), copies, -1)
+    for row, draws in zip(codes, filled, strict=True):
+        listed = _completions(tree, row)
+        total = fsum(p for _, p in listed)
+        for outcome, p in listed:
+            share = p / total
+            found = (draws == outcome).all(axis=1).mean()
+            assert abs(found - share) < 5 * np.sqrt(share * (1 - share) / copies) + 3 / copies
+
+
+def test_draws_by_the_kernel_and_by_listing_have_the_same_distribution(monkeypatch: pytest.MonkeyPatch) -> None:
+    tree = random_cstree([2] * 6, random_state=1)
+    codes = np.repeat(_with_gaps(tree, 3, 1, share=0.5), 5000, axis=0)
+    quick = complete_codes(tree, codes, "draw", 0)
+    monkeypatch.setattr(compiled, "ROW_TABLE", 0)  # no row fits: its outcomes are listed
+    slow = complete_codes(tree, codes, "draw", 0)
+    assert np.abs(quick.reshape(3, 5000, -1).mean(axis=1) - slow.reshape(3, 5000, -1).mean(axis=1)).max() < 0.05
+    assert not (quick == slow).all()  # the control: these are two ways
 
 
 # ---------------------------------------------------------------- cells that are a state

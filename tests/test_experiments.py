@@ -25,12 +25,13 @@ from experiments import (
     sachs,
     staged_trees,
     summary,
+    tables,
 )
 from experiments.environments import pinned, python_of
 from tests.tasks import halves, square
 
 from cslearn import CStree, kl_divergence, random_cstree
-from cslearn.datasets import density_names, load_alarm, true_edges
+from cslearn.datasets import chickenpox_model, density_names, load_alarm, true_edges
 from cslearn.graphs import CSIRelation
 from cslearn.metrics import cpdag
 
@@ -649,3 +650,55 @@ def test_larger_data_of_the_same_kind_are_harder():
     assert not learners.harder({**stopped, "p": 15, "n": 250}, stopped)
     assert not learners.harder({**stopped, "learner": "pgmpy_pc"}, stopped)
     assert not learners.harder({"kind": "real", "name": "car", "seed": 1, "learner": "agrum_bic"}, stopped)
+
+
+# ---------------------------------------------------------------- untidy tables
+def test_an_untidy_table_goes_through_all_commands(monkeypatch):
+    visits = chickenpox_model().sample(300, random_state=0).astype(object)
+    visits = visits.mask(np.random.default_rng(0).random(visits.shape) < 0.05)
+    visits.insert(0, "visit", range(1, 301))
+    visits["age"] = np.random.default_rng(1).gamma(4.0, 1.5, 300).round(1)
+    source = tables.Source("none", "none", "exposed", ("--missing", "em"), leave_out="visit")
+    monkeypatch.setattr(tables, "SOURCES", {"visits": source})
+    monkeypatch.setattr(tables, "text_of", lambda _: visits.to_csv(index=False))
+    found = tables.cell({"table": "visits", "rows": None, "estimate": True})
+    assert (found["rows"], found["counts_of"], found["variables"], found["expected"]) == (300, 300, 5, True)
+    assert found["furthest"] < 0.01
+    assert found["refuted"] == 0
+    assert found["same_predictions"]
+    assert found["same_score"]
+    assert found["accuracy"] >= found["majority"]
+    assert found["estimated"] > 0
+    (row,) = [line for line in "\n".join(tables.page({"visits": found})).splitlines() if "| 300 | 5 |" in line]
+    assert row.startswith("| visits |")
+
+
+def test_sentences_that_the_data_refute_are_counted():
+    heads = "verdict,log_bayes_factor\n"
+    said = "a does not depend on b once c is d  (log Bayes factor {}, 30 rows)"
+    assert tables.phrased(f"{heads}supported,2.5\nignored,-7\n", said.format("2.5"))["refuted"] == 0
+    assert tables.phrased(f"{heads}supported,-2.5\n", said.format("-2.5"))["refuted"] == 2
+
+
+def test_counts_that_do_not_sum_to_the_rows_are_noticed():
+    page = '<script id="data" type="application/json">{}</script>'
+    stages = [{"stages": [{"n": [3, 4]}, {"n": [1, 2]}]}, {"stages": [{"n": [5, 4]}]}]
+    content = {"rows": 10, "gaps": None, "variables": stages}
+    assert tables.counted(page.format(json.dumps(content)))["furthest"] == 1
+
+
+def test_what_the_untidy_tables_showed():
+    records = [json.loads(line) for line in (RESULTS / "tables.jsonl").read_text(encoding="utf-8").splitlines()]
+    found = {record["task"]["table"]: record["result"] for record in records}
+    assert found.keys() <= tables.SOURCES.keys()
+    for name, result in found.items():
+        assert result["refuted"] == 0, name
+        assert result["furthest"] < 0.01, name
+        assert result["same_predictions"], name
+        assert result["same_score"], name
+    middle = [result for result in found.values() if 19 <= result["variables"] <= 61]
+    assert len(middle) > 3
+    for result in middle:
+        if not result["converged"]:
+            assert result["seconds"] < 60
+            assert any("Edge probabilities have standard errors up to" in note for note in result["notes"])

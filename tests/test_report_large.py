@@ -138,6 +138,17 @@ def test_edges_can_be_chosen_by_probability_and_drawn_as_what_is_identified(open
     assert page.locator("#edges-table tbody tr").count() > 0
 
 
+@pytest.mark.parametrize(("error", "said"), [(0.3, True), (0.01, False)])
+def test_chains_that_disagree_make_probabilities_rough(opened, error, said):
+    tree = random_cstree([2] * 4, random_state=0)
+    edges = [{"between": [u, v], "forward": 0.9, "backward": 0.05} for v in tree.order for u in tree.parents[v]]
+    assert edges
+    learning = {"edges": edges, "edge_error": error}
+    page = opened(CStree(tree.order, tree.stagings, tree.parameters, states=tree.states, learning=learning))
+    assert ("The chains disagree (standard errors up to 0.30)" in page.inner_text("#details")) == said
+    assert f"probabilities are up to {'0.30' if said else '0.010'}" in page.inner_text("#edges-lead")
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_nothing_that_the_data_speak_against_is_said_to_be_independent(opened, seed):
     model, truth = (

@@ -446,6 +446,117 @@ def expected_counts(codes, weights, cells, cards, model, neutral, work, room, li
                     )  # fmt: skip
 
 
+@outer
+def draw_completions(codes, begins, uniforms, cards, model, neutral, work, room, limit, out, log_prob):
+    """Fill in the missing cells of rows by draws from their distribution given the known ones.
+
+    Parameters
+    ----------
+    begins : ndarray of int64, shape (n + 1,)
+        The draws of row ``r`` are the rows ``begins[r]`` to ``begins[r + 1]`` of `out`.
+    uniforms : ndarray of float64, shape (m,)
+        Uniform random numbers, one for each missing cell of each draw.
+    out : ndarray of int32, shape (draws, p)
+        With the known cells in place. Draws of a row whose `log_prob` is not finite are not to be used.
+    log_prob : ndarray of float64, shape (n,)
+        NaN in rows that were not answered, minus infinity in impossible ones.
+    others
+        As for :func:`target_posteriors`.
+
+    After a block has been eliminated, once for all draws of a row, its variables are drawn backwards: the factors that
+    were joined when a variable was summed out are its distribution given those that were summed out later.
+    """
+    n, p = codes.shape
+    row = np.empty(p, np.int64)
+    needed, inside, used, gone = (
+        np.ones(p, np.bool_),
+        np.zeros(p, np.bool_),
+        np.zeros(p, np.bool_),
+        np.zeros(p, np.bool_),
+    )
+    block, families, marks = np.empty(p, np.int64), np.empty(p, np.int64), np.zeros(p, np.int64)
+    most = len(model[8]) + MEMBERS
+    scopes, steps = np.empty((most, WIDTH), np.int64), np.empty((most, WIDTH), np.int64)
+    sizes, bases, consumed = np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most, np.int64)
+    eliminated, scales = np.empty(MEMBERS, np.int64), np.empty(MEMBERS)
+    scope, inputs, digits = np.empty(WIDTH, np.int64), np.empty(most, np.int64), np.empty(WIDTH, np.int64)
+    at, input_steps = np.empty(most, np.int64), np.empty((most, WIDTH), np.int64)
+    products = np.empty(cards.max())
+    stamp, number = 0, 0
+    for r in range(n):
+        row[:] = codes[r]
+        n_missing = 0
+        for v in range(p):
+            n_missing += row[v] < 0
+        inside[:] = False
+        used[:] = False
+        gone[:] = False
+        log_prob[r] = 0.0
+        done = 0
+        for start in range(p):
+            if row[start] >= 0 or inside[start]:
+                continue
+            n_block, n_families = _find_block(start, row, needed, model, inside, used, block, families)
+            n_factors, log_scale = -1, 0.0
+            if n_block <= MEMBERS:
+                n_factors = _load(
+                    row,
+                    n_families,
+                    families,
+                    cards,
+                    model,
+                    neutral,
+                    inside,
+                    scopes,
+                    steps,
+                    sizes,
+                    bases,
+                    consumed,
+                    digits,
+                )
+            if n_factors >= 0:
+                n_factors, log_scale, stamp = _eliminate(
+                    n_block, block, -1, n_factors, cards, work, room, limit,
+                    scopes, steps, sizes, bases, consumed, gone, marks, stamp, eliminated, scales,
+                    scope, inputs, input_steps, digits, at,
+                )  # fmt: skip
+            log_prob[r] = np.nan if n_factors < 0 else log_prob[r] + log_scale
+            if not log_prob[r] > -inf:
+                break
+            for s in range(n_block - 1, -1, -1):
+                v, n_inputs = eliminated[s], 0
+                for f in range(n_factors):
+                    if consumed[f] == s:
+                        inputs[n_inputs] = f
+                        n_inputs += 1
+                for d in range(begins[r], begins[r + 1]):
+                    products[: cards[v]] = 1.0
+                    for i in range(n_inputs):
+                        f = inputs[i]
+                        place, step = bases[f], 0
+                        for k in range(sizes[f]):
+                            if scopes[f, k] == v:
+                                step = steps[f, k]
+                            else:
+                                place += steps[f, k] * out[d, scopes[f, k]]
+                        for x in range(cards[v]):
+                            products[x] *= work[place + x * step]
+                    total = 0.0
+                    for x in range(cards[v]):
+                        total += products[x]
+                    left = uniforms[number + (d - begins[r]) * n_missing + done] * total
+                    chosen = -1
+                    for x in range(cards[v]):
+                        if products[x] > 0.0:
+                            chosen = x
+                            left -= products[x]
+                            if left < 0.0:
+                                break
+                    out[d, v] = chosen
+                done += 1
+        number += (begins[r + 1] - begins[r]) * n_missing
+
+
 @inner
 def _count(
     weight, n_block, n_loaded, n_factors, cells, cards, work, room, counts, shares,

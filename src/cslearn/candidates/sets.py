@@ -116,7 +116,7 @@ def candidate_sets(
         ``"auto"``: ``"all"`` if the tables of scores then fit into `max_memory` and the search takes minutes (up to 400
         binary variables, 250 of eight states), otherwise ``"screen"``. A screen is faster before that, with 150 to 200
         variables and 1000 rows by a factor of three to five, but what is learned is further from the truth, by a tenth.
-        Who is in a hurry asks for a screen.
+        Choose a screen if time matters more than accuracy.
         ``"pc"``, ``"grasp"``: parents and undirected neighbours in the CPDAG that PC with the G-squared test, or GRaSP
         with the BDeu score, estimates on the codes; they need ``pip install "cslearn[phase1]"`` and a table without
         weights.

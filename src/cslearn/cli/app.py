@@ -27,7 +27,7 @@ __all__ = ["app", "main"]
 
 app = typer.Typer(
     name="cslearn",
-    help="Learn which variables depend on which, and in which contexts the dependence vanishes.",
+    help="Learn which variables depend on which, and in which contexts a dependence vanishes.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     add_completion=False,
@@ -106,8 +106,9 @@ MissingOption = Annotated[
     typer.Option(
         "--missing",
         metavar="[COLUMN=]HOW",
-        help="Missing values: error, drop (leave the rows out), state (a state of their own) or em (sum over what they"
-        " may be). COLUMN=state is for one column; may be repeated.",
+        help="What to do about missing cells: error (refuse them), drop (leave out incomplete rows), state (make"
+        " 'missing' a state) or em (average over their possible values). COLUMN=state is for a single column; may be"
+        " repeated.",
         show_default="error",
     ),
 ]
@@ -115,11 +116,11 @@ GapsOption = Annotated[
     Gaps | None,
     typer.Option(
         "--missing",
-        help="Rows with missing values: refuse them, leave them out, or sum over what they may be.",
+        help="What to do about incomplete rows: refuse them, leave them out, or average over the missing cells.",
         show_default="as in fit",
     ),
 ]
-Weights = Annotated[str | None, typer.Option("--weights", metavar="COLUMN", help="The column of row weights.")]
+Weights = Annotated[str | None, typer.Option("--weights", metavar="COLUMN", help="A column of row weights.")]
 Beta = Annotated[
     str,
     typer.Option(
@@ -133,7 +134,7 @@ SearchOption = Annotated[
     typer.Option("--search", help="Search all orders, or sample them by MCMC; auto: all if there are few variables."),
 ]
 CandidatesOption = Annotated[
-    Candidates, typer.Option("--candidates", help="How to choose the variables that may occur in contexts of each.")
+    Candidates, typer.Option("--candidates", help="Which other variables may occur in the contexts of a variable.")
 ]
 Level = Annotated[
     float | None, typer.Option("--level", help="Significance level of the tests in pc.", show_default="0.05")
@@ -150,7 +151,7 @@ Alpha = Annotated[int | None, typer.Option("--alpha", help="Most candidates per 
 MaxMemory = Annotated[
     float,
     typer.Option(
-        "--max-memory", metavar="GB", help="Memory for tables of scores; if they need more, candidates are screened."
+        "--max-memory", metavar="GB", help="Memory for tables of scores; if it is too little, candidates are screened."
     ),
 ]
 KnowledgeFile = Annotated[
@@ -177,18 +178,16 @@ LeaveOut = Annotated[
 NaValues = Annotated[
     list[str] | None,
     typer.Option(
-        "--na", metavar="CELL", help="A cell that counts as missing; may be repeated.", show_default="?, NA, ..."
+        "--na", metavar="TEXT", help="A text that marks missing cells; may be repeated.", show_default="?, NA, ..."
     ),
 ]
 MaxStates = Annotated[
     int,
-    typer.Option(
-        "--max-states", help="Most states that a variable may have; by default a column of numbers may have 20."
-    ),
+    typer.Option("--max-states", help="Most states that a variable may have; by default 20 for a column of numbers."),
 ]
 Format = Annotated[
     str | None,
-    typer.Option("--format", metavar="FORMAT", help="'benchpress' if the second row holds numbers of states."),
+    typer.Option("--format", metavar="FORMAT", help="'benchpress' if the second row holds the numbers of states."),
 ]
 
 
@@ -405,7 +404,7 @@ def fit(
         typer.Option(
             "--interventions",
             metavar="COLUMN",
-            help="The column that names the variable set by intervention in each row.",
+            help="A column that names the variable set by intervention in each row.",
         ),
     ] = None,
     leave_out: LeaveOut = None,
@@ -572,7 +571,7 @@ def score(
     table_format: Format = None,
     json_output: Json = False,
 ) -> None:
-    """Score rows by their mean log-probability under a model; missing cells can be summed out."""
+    """Compute how probable rows are under a model, on average and in total."""
     import numpy as np
 
     from cslearn import CStree

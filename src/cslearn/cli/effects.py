@@ -43,9 +43,7 @@ def _check_form(csv: bool, json_output: bool) -> None:
 @app.command()
 def edges(
     model: ModelFile,
-    threshold: Annotated[
-        float, typer.Option("--threshold", help="Leave out pairs joined with a smaller probability.")
-    ] = 0.1,
+    threshold: Annotated[float, typer.Option("--threshold", help="Hide edges with a smaller probability.")] = 0.1,
     csv: Csv = False,
     json_output: Json = False,
 ) -> None:
@@ -176,7 +174,7 @@ def adjust(
     outcome: Annotated[str, typer.Argument(metavar="OUTCOME", help="The outcome.")],
     json_output: Json = False,
 ) -> None:
-    """List what to adjust for: the smallest sets of variables that remove all confounding in the model."""
+    """List what to adjust for: the minimal sets of variables that remove all confounding in the model."""
     from cslearn import CStree
     from cslearn.cli.text import print_adjustment
     from cslearn.inference import adjustment_sets
@@ -195,7 +193,7 @@ def blanket(
     variable: Annotated[str, typer.Argument(metavar="VARIABLE", help="The variable.")],
     json_output: Json = False,
 ) -> None:
-    """Show the Markov blanket of a variable: given these, no other variable says anything more about it."""
+    """Show the Markov blanket of a variable: once it is known, no other variable adds information."""
     from cslearn import CStree
     from cslearn.cli.text import print_blanket
     from cslearn.inference import markov_blanket

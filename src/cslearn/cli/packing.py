@@ -50,7 +50,8 @@ def pack(
         Path | None, typer.Option("--into", metavar="FILE", help="An existing packed table to add the rows to.")
     ] = None,
     missing: Annotated[
-        MissingCells, typer.Option("--missing", help="Missing values: refuse, drop the rows, or a state of their own.")
+        MissingCells,
+        typer.Option("--missing", help="Refuse missing cells, drop incomplete rows, or make 'missing' a state."),
     ] = MissingCells.error,
     weights: Weights = None,
     leave_out: LeaveOut = None,
@@ -61,7 +62,7 @@ def pack(
     keep_rows: Annotated[
         bool,
         typer.Option(
-            "--keep-rows", help="Keep equal rows apart, even where merging them into one with a weight saves space."
+            "--keep-rows", help="Keep all rows, even where merging equal ones into one with a weight would save space."
         ),
     ] = False,
     na_values: NaValues = None,
@@ -69,7 +70,7 @@ def pack(
     sep: Separator = None,
     json_output: Json = False,
 ) -> None:
-    """Pack a table of any size into bits, in one pass and with memory for one batch of rows."""
+    """Pack a table of any size into bits, reading it once and a batch of rows at a time."""
     from cslearn.data import DEFAULT_NA_VALUES, Discretizer, PackedTable
     from cslearn.data import pack as pack_rows
 

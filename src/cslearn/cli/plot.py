@@ -65,7 +65,7 @@ def plot(
         ),
     ] = None,
 ) -> None:
-    """Draw a model as an LDAG, which shows where dependence vanishes, or as a staged tree."""
+    """Draw a model as an LDAG, which shows where dependences vanish, or as a staged tree."""
     from cslearn import CStree
 
     ending = output.suffix.lower()

@@ -38,7 +38,7 @@ def report(
     sep: Separator = None,
     table_format: Format = None,
 ) -> None:
-    """Write a report on a model: one HTML file to open in a browser, without a network."""
+    """Write a report on a model: one HTML file to open in a browser, even offline."""
     from cslearn import CStree
     from cslearn.cli.tables import read_for_model
     from cslearn.cli.using import outcome_and_state

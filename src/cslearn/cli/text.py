@@ -482,7 +482,8 @@ def print_estimate(cost: Cost) -> None:
             f" {'up to ' if cost.up_to else ''}{cost.n_iter:,} moves, {_rate(1 / cost.move_seconds)} moves a second",
         )
     _say(console, f"memory                {max(cost.memory_bytes / 2**20, 1):,.0f} MB")
-    _say(console, f"in total              {duration(cost.seconds)}; {cost.dominated_by} takes most of it")
+    at_most = "up to " if cost.up_to and not cost.exact else ""
+    _say(console, f"in total              {at_most}{duration(cost.seconds)}; {cost.dominated_by} takes most of it")
     if cost.rounds > 1:
         _say(
             console,

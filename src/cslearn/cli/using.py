@@ -144,7 +144,7 @@ def predict(
     sep: Separator = None,
     json_output: Json = False,
 ) -> None:
-    """Predict a variable in each row of a table; missing cells are summed out."""
+    """Predict a variable in each row of a table; other cells may be missing."""
     import numpy as np
     import pandas as pd
 

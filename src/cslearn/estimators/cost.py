@@ -9,6 +9,7 @@ from time import perf_counter
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cslearn._parameters import check
 from cslearn.candidates import CandidateSets, Knowledge, candidate_sets
@@ -38,6 +39,8 @@ EXACT_VARIABLES = 15
 DEEP_EXACT_VARIABLES = 9
 TRIAL_MOVES = 1000
 GROWN_TRIAL_MOVES = 20
+# Where a few moves take longer than this, they are trial enough: a fit makes hardly more.
+FEW_MOVES, LONG_SECONDS = 5, 2.0
 # Orders whose levels are timed for an exact search.
 GROWN_TRIAL_ORDERS = 10
 # The contexts that a search visits are about so many times those that the trial has visited.
@@ -244,7 +247,6 @@ def _grown_cost(table: Table, plan: Plan, sets: CandidateSets, knowledge: Knowle
     common: dict[str, Any] = {"beta": plan.beta, "prior": plan.trees, "max_memory": plan.max_memory}
     common |= {"ess": "auto", "n_jobs": None, "candidates": sets.sets, "interventions": None}
     small = table.take(np.arange(min(table.n, 50)))
-    options_of_trial: dict[str, Any] = {"n_chains": 1, "burn_in": 0, "greedy_start": False, "random_state": 0}
     # The first run compiles the kernels, the second is timed. Early moves fill contexts that later ones find there.
     for rows, moves in ((small, 1), (table, GROWN_TRIAL_MOVES)):
         begin = perf_counter()
@@ -252,16 +254,23 @@ def _grown_cost(table: Table, plan: Plan, sets: CandidateSets, knowledge: Knowle
         order = greedy_order(scores.contexts, before)
         start_seconds = perf_counter() - begin
         engine = GrownEngine(scores.contexts, before)
-        sample_chains(engine, n_iter=4 * moves, starts=[order], **options_of_trial)
-        begin = perf_counter()
-        sample_chains(engine, n_iter=moves, starts=[order], **options_of_trial)
-        seconds = (perf_counter() - begin) / moves
+        few = min(FEW_MOVES, moves)
+        seconds = _seconds_of_a_move(engine, order, few)
+        if few * seconds < LONG_SECONDS:
+            _seconds_of_a_move(engine, order, 4 * moves)
+            seconds = _seconds_of_a_move(engine, order, moves)
     how = plan.search(scores, order)
     levels = sum(1 << len(own) for own in scores.candidates)
     of_exact = levels * seconds / (2 * table.p) if how.way == "exact" else None
     memory = min(plan.max_memory, GROWTH_OF_MEMORY * scores.contexts.store.memory) + how.memory
     memory += table.codes.nbytes + SMALL
     return Cost(table.n, max(table.cards), plan, how, sets, 3 * start_seconds, seconds, memory, of_exact)
+
+
+def _seconds_of_a_move(engine: GrownEngine, order: NDArray[np.int64], moves: int) -> float:
+    begin = perf_counter()
+    sample_chains(engine, n_iter=moves, starts=[order], n_chains=1, burn_in=0, greedy_start=False, random_state=0)
+    return (perf_counter() - begin) / moves
 
 
 def exact_seconds(scores: Scores, searches: int = 2) -> float:

@@ -15,16 +15,17 @@ __all__ = ["CStreeLearner"]
 class CStreeLearner(BaseEstimator, Learner):  # type: ignore[misc]  # scikit-learn has no types
     """Learn a CStree from categorical data.
 
-    Candidate context variables are selected (or all are taken), orders of the variables are searched or sampled, the
-    most probable staging for one of them is found, and its parameters are estimated.
+    The learner selects candidate context variables (by default all of them), searches or samples orders of the
+    variables, finds the most probable staging for one of these orders, and estimates its parameters.
 
     Parameters
     ----------
     beta : "auto" or int
-        Context bound: no stage has more context variables. ``"auto"`` grows decision trees as deep as the data ask for,
-        up to ten context variables; so does a number beyond two, as their bound, unless the variables are few enough
-        for exact sums; see :mod:`cslearn.grown`. With two, the sums over stagings are exact (the paper's algorithm); a
-        prior that weighs stagings rather than trees has only these, and ``"auto"`` is two then.
+        Context bound: the largest number of context variables of a stage. With ``"auto"``, decision trees are grown as
+        deep as the data support, with up to ten context variables; see :mod:`cslearn.grown`. With a number above two,
+        they are grown up to that depth, unless there are few enough variables for exact sums. With two, the sums over
+        stagings are exact (the paper's algorithm). Priors over stagings rather than trees only allow exact sums; with
+        them, ``"auto"`` means two.
     candidates : {"auto", "all", "screen", "pc", "grasp"}, All, Screen, PC, GRaSP, graph, mapping or matrix
         Which variables may be context variables of which; see :func:`cslearn.candidates.candidate_sets`. ``"auto"``
         takes all with deep contexts, and with two context variables all while `max_memory` and time allow it, and
@@ -41,11 +42,11 @@ class CStreeLearner(BaseEstimator, Learner):  # type: ignore[misc]  # scikit-lea
     ess : float or "auto"
         Equivalent sample size of the Dirichlet priors; ``"auto"`` lets the data choose it in the same way.
     estimate : {"auto", "best", "central"}
-        Which order the learned model has: the most probable one met, or one in the middle of the posterior, whose
-        CStree has the least mean divergence from those of drawn orders
-        (:meth:`cslearn.posterior.CStreePosterior.central_tree`). ``"auto"`` takes the best of an exact search and the
-        central one of chains, which predicts a little better among many variables. Of a search that was interrupted
-        the best is taken.
+        Which order the learned model follows: the most probable one found, or a central one, whose CStree has the
+        smallest mean divergence from those of sampled orders
+        (:meth:`cslearn.posterior.CStreePosterior.central_tree`). ``"auto"`` means the best order after an exact search,
+        and the central one after sampling, which predicts a little better among many variables. After an interrupted
+        search it is the best.
     parameters : {"averaged", "mean", "map", "mle"}
         How the parameters are estimated: by the posterior mean over all stagings of the order
         (:mod:`cslearn.estimators.averaging`), or given the best staging (:meth:`cslearn.CStree.fit_parameters`).
@@ -61,24 +62,24 @@ class CStreeLearner(BaseEstimator, Learner):  # type: ignore[misc]  # scikit-lea
     states : mapping of str to sequence of states, optional
         States of some or all variables, if not all of them are in the data or their order matters.
     missing : {"error", "drop", "state", "em"} or mapping
-        What is done about missing values; see :func:`cslearn.data.as_table`. With ``"em"`` the structure is learned
-        from data completed by the model learned before, in turns, and the parameters by expectation-maximisation; see
-        :mod:`cslearn.estimators.incomplete`.
+        What is done about missing values; see :func:`cslearn.data.as_table`. With ``"em"`` the structure is learned in
+        rounds, each from a table that the model of the previous round has completed, and then the parameters are
+        estimated by expectation-maximisation; see :mod:`cslearn.estimators.incomplete`.
     random_state : int, RandomState or None
         Seed. The same seed gives the same result for any number of jobs.
     n_jobs : int, optional
         Threads; all cores by default, or with -1.
     callback : callable, optional
         Called as ``callback(phase, progress)`` while fitting: `phase` is a string, `progress` a
-        :class:`cslearn.orders.Progress`, or None when a phase begins. With ``search="exact"`` it is told what the
-        search will take before it begins, by the same estimate as ``cslearn estimate``.
+        :class:`cslearn.orders.Progress`, or None when a phase begins. Before a search with ``search="exact"`` begins,
+        the progress contains the estimate of its time and memory that ``cslearn estimate`` makes.
 
     Attributes
     ----------
     cstree_ : CStree
         The learned model.
     order_ : tuple of str
-        The order of ``cstree_``; the best order met is ``posterior_.best.best_order``, by columns.
+        The order of ``cstree_``; the best order found is ``posterior_.best.best_order``, by columns.
     estimate_ : {"best", "central"}
         How that order was chosen.
     candidates_ : CandidateSets

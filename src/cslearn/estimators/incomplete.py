@@ -26,12 +26,12 @@ from cslearn.data import Table, as_table
 from cslearn.data._gaps import gaps_of
 from cslearn.data.incomplete import MISSING_STATE, check_missing_label, refuse_missing_label
 from cslearn.data.structural_gaps import warn_of_structural_gaps
-from cslearn.errors import EstimateWarning, InputError, LimitError
+from cslearn.errors import EstimateWarning, InputError
 from cslearn.estimators.evidence import relation_table
 from cslearn.estimators.plan import samples_once
 from cslearn.graphs.evidence import evidence_record
 from cslearn.inference.completed import completed_table
-from cslearn.inference.gaps import EMResult, em
+from cslearn.inference.gaps import EMResult, em, summable
 
 if TYPE_CHECKING:
     from cslearn.estimators.learner import Learner
@@ -43,7 +43,7 @@ __all__ = ["ROUNDS", "copies_of", "fit_incomplete", "read_incomplete"]
 COPIES = 5
 MOST_COPIED = 10_000
 ROUNDS = 3
-# Rounds of parameters from drawn completions, where exact sums are too large.
+# Rounds of parameters with rows that are completed by draws, where exact sums are too large.
 DRAWN_ROUNDS = 3
 # The first model is learned from the complete rows if they are at least this many, and this share of all.
 COMPLETE_ROWS = 50
@@ -87,15 +87,12 @@ def copies_of(n_gappy: int) -> int:
 
 def fit_incomplete(learner: Learner, X: Any, sample_weight: Any) -> None:
     """Fit a learner to data with missing cells: its attributes are those of the last round, and ``em_``."""
-    from sklearn.base import clone
-
     own = gaps_of(learner.missing)[1]
     filled, codes = read_incomplete(X, learner.states, sample_weight, own)
     warn_of_structural_gaps(filled.variables, filled.states, list(codes.T))
     rng = np.random.default_rng(learner._seeds()[0].spawn(1)[0])
     weights = np.ones(len(codes)) if filled.weights is None else filled.weights
-    inner = clone(learner)
-    inner.missing, inner.states = "error", None
+    inner = _changed(learner, missing="error", states=None)
     method: Method = "mean" if learner.parameters == "averaged" else learner.parameters
     if (codes >= 0).all():
         inner._learn(filled)
@@ -105,9 +102,7 @@ def fit_incomplete(learner: Learner, X: Any, sample_weight: Any) -> None:
         return
     copies = copies_of(int((codes < 0).any(axis=1).sum()))
     # A table is completed by one model, so only the last round needs draws of orders and averages over them.
-    quick = (
-        clone(inner).set_params(search="greedy", parameters="mean") if samples_once(inner.search, filled.p) else inner
-    )
+    quick = _changed(inner, search="greedy", parameters="mean") if samples_once(inner.search, filled.p) else inner
     table, before, same, seconds = _first(filled, codes, rng), None, False, dict[str, float]()
     for number in range(ROUNDS + 1):
         last = number == ROUNDS or same
@@ -137,6 +132,11 @@ def fit_incomplete(learner: Learner, X: Any, sample_weight: Any) -> None:
     learner.cstree_ = _recorded(fitted, record, own)
 
 
+def _changed(learner: Learner, **parameters: Any) -> Learner:
+    """Return a learner that is not fitted, with other values of some parameters."""
+    return type(learner)(**{**learner.get_params(deep=False), **parameters})
+
+
 def _parameters(
     learner: Learner,
     codes: NDArray[np.int32],
@@ -144,16 +144,19 @@ def _parameters(
     weights: NDArray[np.float64],
     rng: np.random.Generator,
 ) -> EMResult:
-    """Estimate the parameters by EM; from drawn completions where the sums over the gaps of a row are too large."""
+    """Estimate the parameters by EM; rows over whose gaps the sums are too large are completed by draws before."""
     tree, options = learner.cstree_, dict[str, Any](ess=learner.ess_, gamma=learner.gamma_)
-    try:
+    exact = summable(tree, codes)
+    if exact.all():
         return em(tree, codes, method, weights=weights, **options)
-    except LimitError:
-        for _ in range(DRAWN_ROUNDS):
-            tree = tree.fit_parameters(completed_table(tree, codes, weights, random_state=rng), method, **options)
+    for _ in range(DRAWN_ROUNDS):
+        drawn = completed_table(tree, codes[~exact], weights[~exact], random_state=rng)
+        of_drawn = np.ones(drawn.n) if drawn.weights is None else drawn.weights
+        rows, counted = np.concatenate([codes[exact], drawn.codes]), np.concatenate([weights[exact], of_drawn])
+        tree = em(tree, rows.astype(np.int32), method, weights=counted, **options).tree
     warnings.warn(
-        "Some rows miss so many cells that depend on one another that the sums over them are too large: parameters are"
-        " estimated from draws of these cells.",
+        f"{int((~exact).sum()):,} of {len(codes):,} rows miss so many cells that depend on one another that the sums"
+        " over them are too large: the parameters are estimated with draws in place of these cells.",
         EstimateWarning,
         stacklevel=5,
     )

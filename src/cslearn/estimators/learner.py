@@ -144,8 +144,8 @@ class Learner:
         """Add rows to those learned from so far, and learn from all of them.
 
         The counts are those of a fit of all rows together, and so is the model if all orders are searched; chains
-        start at the best order found so far, unless the new rows ask for a better one. The rows are kept packed, in
-        memory. The first call is a :meth:`fit`, and a :meth:`fit` begins anew.
+        start at the best order found so far, unless the new rows favour a better one. The rows are kept in memory,
+        packed. The first call is a :meth:`fit`, and calling :meth:`fit` starts over.
 
         Parameters
         ----------

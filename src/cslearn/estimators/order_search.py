@@ -86,7 +86,8 @@ def search_by_chains(
 ) -> tuple[CStreePosterior, bool]:
     """Return the posterior by chains, and whether an interrupt ended them early.
 
-    With `auto` the chains go on until they agree; the rest is for :func:`cslearn.orders.sample_chains`.
+    With `auto` the chains go on until they agree, beyond `max_iter` moves if no more than `further` will do; the rest
+    is for :func:`cslearn.orders.sample_chains`.
     """
     levels = levels_of(scores, problem)
     judged: list[CStreePosterior] = []
@@ -94,9 +95,15 @@ def search_by_chains(
     def posterior(chains: list[Chain]) -> CStreePosterior:
         return CStreePosterior(scores.table.variables, chains, settings, scores=scores, levels=levels)
 
+    longest, further = options.get("max_iter"), options.get("further", 0)
+
     def until(chains: list[Chain]) -> bool:
         judged[:] = [posterior(chains)]
-        return judged[0].converged
+        if longest is None or chains[0].n_iter < longest:
+            return judged[0].converged
+        # Further only where chains agree and are too short: it cannot be told when those that disagree will agree.
+        needed = chains[0].n_iter * judged[0].verdict.longer
+        return judged[0].converged or not needed <= further
 
     if auto:
         options["until"] = until

@@ -259,6 +259,7 @@ def search_orders(learner: Learner, plan: Plan, state: Pass) -> tuple[CStreePost
         n_chains=search.n_chains,
         n_iter=search.n_iter,
         max_iter=search.max_iter,
+        further=search.further,
         burn_in=options.burn_in,
         thin=search.thin,
         greedy_start=search.climb,

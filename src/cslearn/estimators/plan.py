@@ -55,6 +55,8 @@ MOST_EXACT = 22
 MANY = 1000
 # Up to so many variables the prior is chosen for the best order of as many climbs as there are chains.
 FEW_VARIABLES = 50
+# Chains of few variables that agree, but are too short, go on up to so many times longer.
+FURTHER = 2
 # Chains on grown trees, unless more are asked for: two, to tell whether they agree.
 GROWN_CHAINS = 2
 # If local scores are looked up, moves take microseconds, in proportion to the number of variables: so many make edge
@@ -84,6 +86,8 @@ class Search(NamedTuple):
         Moves of each chain before it is asked whether they are enough, or at all; the usual number if None.
     max_iter : int or None
         The most moves, if chains go on; the usual limit if None.
+    further : int
+        The most moves of chains that agree, but are too short after that; 0 if they end there.
     thin : int or None
         Every how many moves an order is kept; as many as are wanted if None.
     until_they_agree : bool
@@ -100,6 +104,7 @@ class Search(NamedTuple):
     n_temperatures: int
     n_iter: int | None
     max_iter: int | None
+    further: int
     thin: int | None
     until_they_agree: bool
     climb: bool
@@ -110,7 +115,7 @@ class Search(NamedTuple):
         first = default_n_iter(p) if self.n_iter is None else self.n_iter
         if not self.until_they_agree:
             return first
-        return max(first, default_max_iter(p) if self.max_iter is None else self.max_iter)
+        return max(first, default_max_iter(p) if self.max_iter is None else self.max_iter, self.further)
 
 
 @dataclass(frozen=True)
@@ -214,8 +219,9 @@ class Plan:
         """Return how orders are searched with these scores; `order` is the first one with grown trees."""
         p, options, engine = scores.table.p, self.chains, engine_of(scores)
         exact, greedy = self.is_exact(scores), self.is_greedy(p)
-        n_chains, thin, climb = options.n_chains, options.thin, True
-        n_iter, longest = (None, options.max_iter) if options.auto else (options.n_iter, None)
+        n_chains, thin, climb, further = options.n_chains, options.thin, True, 0
+        n_iter = None if options.n_iter is None or options.n_iter == "auto" else int(options.n_iter)
+        longest = options.max_iter if options.auto else None
         # Without candidates all orders are equally probable, and there is nothing to agree on.
         agree = options.auto and not greedy and any(map(len, scores.candidates))
         if isinstance(scores, GrownScores):
@@ -225,7 +231,9 @@ class Plan:
             climb = p <= FEW_VARIABLES
             if options.auto and order is not None and not exact:
                 n_iter = default_moves(scores, order)
-                longest = longest or (most_moves(scores, order) if climb else n_iter)
+                if longest is None:
+                    longest = most_moves(scores, order) if climb else n_iter
+                    further = FURTHER * longest if climb else 0
         elif greedy:
             n_chains, n_iter, longest = 1, 1, None
         elif engine == "subsets" and agree:
@@ -248,6 +256,7 @@ class Plan:
             n_temperatures,
             n_iter,
             longest,
+            further,
             thin,
             agree,
             climb,

@@ -114,6 +114,23 @@ class Compiled:
         target_posteriors(np.ascontiguousarray(codes), -1, *arrays, work, room, ROW_TABLE, out, log_prob)
         return log_prob
 
+    def draws(self, codes: Codes, begins: NDArray[np.int64], rng: np.random.Generator) -> tuple[Codes, Floats]:
+        """Return rows with their missing cells drawn given the known ones, so many for each row as `begins` says.
+
+        Those of row ``r`` are the rows ``begins[r]`` to ``begins[r + 1]``. Beside them the logarithm of the sum over
+        the missing cells of each row: NaN in rows that are too large, and minus infinity in impossible ones; their
+        draws are of no use.
+        """
+        from cslearn._kernels.gaps import draw_completions
+
+        work, room = self._work(self.parameters)
+        times = np.diff(begins)
+        out, log_prob = np.repeat(codes, times, axis=0), np.empty(len(codes))
+        uniforms = rng.random(int(times @ (codes < 0).sum(axis=1)))
+        arrays = self._cards, self._model, self._neutral
+        draw_completions(np.ascontiguousarray(codes), begins, uniforms, *arrays, work, room, ROW_TABLE, out, log_prob)
+        return out, log_prob
+
     def expected_counts(self, codes: Codes, weights: Floats, parameters: Floats) -> tuple[Floats, Floats]:
         """Return the expected counts of the families with missing members, aligned with the parameters (without the 1).
 

@@ -1,8 +1,8 @@
 """Missing cells: their distribution given the rest of the row, expectation-maximisation, imputation.
 
 The missing cells of a row fall into blocks that are independent given what is known; see :mod:`cslearn.inference.rows`.
-For expected counts they are eliminated row by row, forth and back. For imputation the outcomes of a block are listed
-where there are few.
+For expected counts and draws they are eliminated row by row, forth and back. For the most probable completion the
+outcomes of a block are listed where there are few.
 
 Expectation-maximisation (EM) alternates between the expected counts of the stages, given the parameters, and the
 parameters, given these counts. With relative frequencies (``mle``) each round increases the likelihood of what is
@@ -13,6 +13,7 @@ with ``mean`` each round increases the likelihood times that prior. Both are tol
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -53,7 +54,7 @@ class EMResult:
     objective : list of float
         What EM increases, after each round, first for the parameters that it started from: for ``mle`` the
         log-likelihood of the known cells; for ``mean`` that plus the logarithm of the prior it maximises with. Empty
-        if a learner estimated the parameters from draws, because the sums over the gaps of a row are too large.
+        if a learner drew the missing cells of some rows, because the sums over them are too large.
     log_likelihood : float
         The log-likelihood of the known cells under the parameters of the last round but one; not a number after draws.
     converged : bool
@@ -178,6 +179,22 @@ def em(
     return _EM(tree, codes, each, method, ess, gamma).run(max_iter, tol)
 
 
+def summable(tree: CStree, codes: Codes) -> NDArray[np.bool_]:
+    """Tell which rows :func:`em` sums over quickly: not those that miss many cells that depend on one another.
+
+    Examples
+    --------
+    >>> from cslearn.datasets import chickenpox_model
+    >>> from cslearn.inference.gaps import summable
+    >>> summable(chickenpox_model(), np.array([[0, 1, -1, -1], [0, 1, 0, 0]], dtype=np.int32))
+    array([ True,  True])
+    """
+    found = np.ones(len(codes), dtype=bool)
+    of_gappy = _EM(tree, codes, np.ones(len(codes)), "mean", 1.0).summable()
+    found[(codes < 0).any(axis=1)] = of_gappy
+    return found
+
+
 def _is_codes(data: Any) -> bool:
     return isinstance(data, np.ndarray) and data.dtype == np.int32 and data.ndim == 2
 
@@ -200,7 +217,8 @@ class _EM:
         # Rows that are the same are summed over once, together.
         gaps = (codes < 0).any(axis=1)
         self.gappy, number = np.unique(codes[gaps], axis=0, return_inverse=True)
-        self.times = np.bincount(number.ravel(), weights[gaps], len(self.gappy)).astype(float)
+        self.number = number.ravel()
+        self.times = np.bincount(self.number, weights[gaps], len(self.gappy)).astype(float)
 
     def _known_counts(self, v: int, rows: Rows) -> Floats:
         """Return the counts of the stages of a variable in rows in which its whole family is known."""
@@ -238,6 +256,14 @@ class _EM:
             for job in _jobs(rows, self.gappy[left]):
                 total += self._eliminated(rows, _Job(job.block, left[job.rows]), counts)
         return counts, total
+
+    def summable(self) -> NDArray[np.bool_]:
+        """Tell for each row with gaps whether the kernel sums over it."""
+        if not self.rows.compiled.fits:
+            return np.zeros(len(self.number), dtype=bool)
+        flat = np.concatenate([table.ravel() for table in self.parameters(self.fixed, "mean")])
+        log_prob = self.rows.compiled.expected_counts(self.gappy, self.times, flat)[1]
+        return ~np.isnan(log_prob)[self.number]
 
     def _eliminated(self, rows: Rows, job: _Job, counts: list[Floats]) -> float:
         """Add the expected counts of the families of a large block, one by one; return its log-likelihood."""
@@ -335,21 +361,19 @@ def complete_codes(
     rng = as_generator(random_state)
     rows, filled = tree.queries.rows, codes.copy()
     parameters = tree.needed_parameters()
+    left = np.flatnonzero((codes < 0).any(axis=1))
+    if method == "draw" and len(left) and rows.compiled.fits:
+        left = _draw_row_by_row(rows, codes, left, filled, rng, start)
     with np.errstate(divide="ignore"):
         logs = {v: np.log(parameters[name]) for v, name in enumerate(tree.variables)}
-    for whole in _jobs(rows, codes):
+    for found in _jobs(rows, codes[left]):
+        whole = _Job(found.block, left[found.rows])
         if _number_of_outcomes(rows.cards, whole.block) > LISTED:
             _complete_large(tree, whole, codes, filled, method, rng)
             continue
         for job in _parts(rows, whole):
             weights, log_prob = _normalised(_Cells(tree, rows, job, codes).log_weights(logs))
-            impossible = np.isneginf(log_prob)
-            if impossible.any():
-                row = start + int(job.rows[np.flatnonzero(impossible)[0]]) + 1
-                raise InputError(
-                    f"row {row} has probability zero under the model whatever its missing cells are. Correct it, or"
-                    " estimate the model's parameters by 'mean', which leaves nothing impossible."
-                )
+            _refuse_impossible(job.rows[np.isneginf(log_prob)], start)
             if method == "mode":
                 chosen = weights.argmax(axis=1)
             else:
@@ -357,6 +381,29 @@ def complete_codes(
                 chosen = np.minimum((np.cumsum(weights, axis=1) < uniform).sum(axis=1), weights.shape[1] - 1)
             filled[np.ix_(job.rows, np.array(job.block[0]))] = _outcomes(rows.cards, job.block)[chosen]
     return filled
+
+
+def _draw_row_by_row(
+    rows: Rows, codes: Codes, gappy: NDArray[np.intp], filled: Codes, rng: np.random.Generator, start: int
+) -> NDArray[np.intp]:
+    """Complete rows one by one, equal neighbours together; return those whose tables would be too large."""
+    given = codes[gappy]
+    first = np.flatnonzero(np.append(True, (given[1:] != given[:-1]).any(axis=1)))
+    begins = np.append(first, len(given))
+    drawn, log_prob = rows.compiled.draws(given[first], begins, rng)
+    of_draws = np.repeat(log_prob, np.diff(begins))
+    _refuse_impossible(gappy[np.isneginf(of_draws)], start)
+    large = np.isnan(of_draws)
+    filled[gappy[~large]] = drawn[~large]
+    return gappy[large]
+
+
+def _refuse_impossible(rows: NDArray[np.intp], start: int) -> None:
+    if len(rows):
+        raise InputError(
+            f"row {start + int(rows[0]) + 1} has probability zero under the model whatever its missing cells are."
+            " Correct it, or estimate the model's parameters by 'mean', which leaves nothing impossible."
+        )
 
 
 def _complete_large(
@@ -380,27 +427,35 @@ def _complete_large(
             uniform = rng.random((len(part), 1))
             part[:, v] = np.minimum((np.cumsum(table, axis=1) < uniform).sum(axis=1), rows.cards[v] - 1)
     except LimitError:
+        different = list(_equal_rows(codes[job.rows]))
+        some = "1 row has" if len(different) == 1 else f"{len(different):,} different rows have"
         warnings.warn(
-            f"{len(part):,} rows have too many missing cells for an exact draw: each is completed by one of"
-            f" {N_ROW_SAMPLES:,} weighted draws",
+            f"{some} too many missing cells for an exact draw: {N_ROW_SAMPLES:,} weighted draws stand in for it",
             EstimateWarning,
             stacklevel=5,
         )
-        for row, number in zip(part, job.rows, strict=True):
-            row[:] = _drawn(tree, codes[number], job.block, rng)
+        for row, copies in different:  # equal rows share their weighted draws
+            part[copies] = _drawn(tree, row, job.block, len(copies), rng)
     filled[np.ix_(job.rows, np.array(job.block[0]))] = part[:, list(job.block[0])]
 
 
-def _drawn(tree: CStree, row: NDArray[np.int32], block: Block, rng: np.random.Generator) -> NDArray[np.int32]:
-    """Return a row completed by one of many weighted draws, by its weight: nearly a draw from the conditional."""
+def _equal_rows(codes: Codes) -> Iterator[tuple[NDArray[np.int32], NDArray[np.intp]]]:
+    """Yield each different row, and where it stands."""
+    different, number = np.unique(codes, axis=0, return_inverse=True)
+    for k, row in enumerate(different):
+        yield row, np.flatnonzero(number.ravel() == k)
+
+
+def _drawn(tree: CStree, row: NDArray[np.int32], block: Block, n: int, rng: np.random.Generator) -> Codes:
+    """Return a row completed `n` times, each by one of many weighted draws: nearly a draw from the conditional."""
     known = {v: int(x) for v, x in enumerate(row) if x >= 0}
     try:
         draws = draws_given(tree.queries, Evidence(known, {}, {}), block[0], N_ROW_SAMPLES, rng)
     except NoDrawAgreesError:
         raise InputError("a row has probability zero under the model, or nearly so: correct it") from None
     weights = draws.weights.ravel()
-    chosen = rng.choice(draws.n, p=weights / weights.sum())
-    return draws.codes[:, chosen].astype(np.int32)
+    chosen = rng.choice(draws.n, size=n, p=weights / weights.sum())
+    return draws.codes[:, chosen].T.astype(np.int32)
 
 
 def impute(

@@ -115,6 +115,7 @@ def sample_chains(
     n_iter: int | None = None,
     until: Callable[[list[Chain]], bool] | None = None,
     max_iter: int | None = None,
+    further: int = 0,
     burn_in: int | None = None,
     thin: int | None = None,
     n_temperatures: int = 1,
@@ -139,7 +140,9 @@ def sample_chains(
         Tells of the chains whether they are long enough. They are asked about after `n_iter` moves, and after twice
         as many each time that the answer is no, going on from where they are.
     max_iter : int, optional
-        With `until`: where to end all the same.
+        With `until`: where to end all the same, or to ask a last time if there is more to come.
+    further : int
+        With `until`: where chains end that were not long enough after `max_iter` moves either, if that is more.
     burn_in : int, optional
         Moves at the beginning whose orders are not kept as draws; a fifth of all by default.
     thin : int, optional
@@ -170,6 +173,7 @@ def sample_chains(
     p = engine.p
     goal = default_n_iter(p) if n_iter is None else n_iter
     limit = goal if until is None else max(goal, default_max_iter(p) if max_iter is None else max_iter)
+    last = limit if until is None else max(limit, further)
     seeds = (
         np.random.SeedSequence(random_state) if not isinstance(random_state, np.random.SeedSequence) else random_state
     )
@@ -179,14 +183,14 @@ def sample_chains(
             f"{option('n_iter', goal)} is more than {most:,} moves, the most that a chain makes where there are"
             f" {n_chains}, since all of them are kept in memory: make fewer moves, or have fewer chains or draws"
         )
-    limit = min(limit, most)
+    limit, last = min(limit, most), min(last, most)
     walks = [
         _Walk(engine, seed, greedy_start, n_temperatures, first)
         for seed, first in zip_longest(seeds.spawn(n_chains), starts[:n_chains])
     ]
     _drawing(goal, burn_in, thin)
     if checkpoint is not None:
-        goal = _go_on(walks, checkpoint, goal, limit)
+        goal = _go_on(walks, checkpoint, goal, last)
     shared = _Shared(sum(walk.done for walk in walks), callback)
     workers = min(n_chains, n_threads(n_jobs))
     # Between two writes every chain has its turn.
@@ -217,12 +221,12 @@ def sample_chains(
                     checkpoint.write(goal, [walk.saved() for walk in walks])
                 if not interrupted and min(walk.done for walk in walks) < goal:
                     continue
-                if interrupted or goal >= limit or until is None or until([walk.chain(burned) for walk in walks]):
+                if interrupted or goal >= last or until is None or until([walk.chain(burned) for walk in walks]):
                     break
             except KeyboardInterrupt:
                 interrupted = True
                 break
-            goal = min(2 * goal, limit)
+            goal = min(2 * goal, limit if goal < limit else last)
     return [walk.chain(burned) for walk in walks], interrupted
 
 

@@ -40,7 +40,7 @@ class Checkpoint:
     Examples
     --------
     >>> from cslearn.orders import Checkpoint
-    >>> Checkpoint("run.ckpt", settings={"beta": 2}).read() is None  # no such file: a search begins anew
+    >>> Checkpoint("run.ckpt", settings={"beta": 2}).read() is None  # no such file: a search starts from the beginning
     True
     """
 
@@ -82,13 +82,13 @@ class Checkpoint:
 
     def damaged(self, error: object) -> FileError:
         """Return the error for a file that lacks something."""
-        return FileError(f"{os.fspath(self.path)} is damaged: {error}. Delete it to begin anew.")
+        return FileError(f"{os.fspath(self.path)} is damaged: {error}. Delete it to start over.")
 
     def refused(self, reason: str) -> FileError:
         """Return the error for a file of another search."""
         return FileError(
             f"{os.fspath(self.path)} is the checkpoint of another search: {reason}. Use the data and settings that it"
-            " was written with, or give another file, or delete this one to begin anew."
+            " was written with, or give another file, or delete this one to start over."
         )
 
     def _differences(self, found: Mapping[str, Any]) -> list[str]:

@@ -113,7 +113,7 @@ def with_prior(problem: Any, prior: Prior) -> Any:
     if weights["costly"] and problem.light.any():
         raise LimitError(
             f"the prior {prior.name!r} makes a stage or a split cost more than 40 nats, which these arrays have no room"
-            " for: make them anew, by order_problem"
+            " for: compute them again with order_problem"
         )
     return problem._replace(**weights)
 

@@ -2,6 +2,7 @@
 // The report of a CStree. All names come from the data and go into the page as text nodes, never as markup.
 (() => {
   const report = JSON.parse(document.getElementById("data").textContent);
+  const edgeError = (report.learning && report.learning.edge_error) || 0;
   const { variables, edges, order, relations, places, sizes } = report;
   const byId = (id) => document.getElementById(id);
   const name = (v) => variables[v].name;
@@ -165,8 +166,7 @@
       type: "button", class: "link", title: "Show the graph in this context", onclick: () => chooseAll(r.context),
     }, sentence(r)))));
     const parts = [el("h3", null, "Main findings")];
-    const error = data.learning?.edge_error ?? 0;
-    const roughly = error > 0.1 ? ` The chains disagree (standard errors up to ${error.toPrecision(2)}): take these probabilities and directions as rough.` : "";
+    const roughly = edgeError > 0.1 ? ` The chains disagree (standard errors up to ${edgeError.toPrecision(2)}): take these probabilities and directions as rough.` : "";
     const sure = edges.filter((edge) => edge.probability >= 0.9).length;
     const told = edges.filter((edge) => edge.probability >= 0.9 && edge.directed).length;
     if (edges.some((edge) => edge.probability !== undefined)) {
@@ -175,9 +175,9 @@
     const degrees = variables.map((_, v) => edges.filter((edge) => edge.parent === v || edge.child === v).length);
     const hubs = order.filter((v) => degrees[v] > 2).sort((a, b) => degrees[b] - degrees[a]).slice(0, 5);
     if (variables.length > 8 && hubs.length) {
-      parts.push(el("p", null, "Most connected: ", ...hubs.flatMap((v, i) => [i ? ", " : "", el("button", {
+      parts.push(el("p", null, "Most connected: ", ...hubs.flatMap((v, i) => [el("span", { class: "together" }, el("button", {
         type: "button", class: "link", onclick: () => { if (scope.kind !== "all") setScope(scope.kind, v); pin({ kind: "node", index: v }); },
-      }, `${name(v)} (${degrees[v]})`)])));
+      }, `${name(v)} (${degrees[v]})`), i + 1 < hubs.length ? "," : ""), " "])));
     }
     const supported = withEvidence ? ranked("supported", 1) : relations.slice(0, 6);
     if (supported.length) parts.push(el("p", null, withEvidence ? "Best supported by the data:" : "In the model:"), items(supported));
@@ -892,12 +892,16 @@
       byId("relations-table").closest(".scroll").hidden = true;
       return;
     }
-    byId("relations-lead").append("What no ordinary graph can show. Choose a context in the table to see the graph in it.");
+    byId("relations-lead").append("An ordinary graph cannot show these relations. Choose a context in the table to see the graph in it.");
     if (withEvidence) {
       const many = (verdict) => count(relations.filter((r) => r.verdict === verdict).length);
       byId("relations-lead").append(
-        ` The log Bayes factor (natural${report.ess === null ? "" : `, equivalent sample size ${report.ess}`}) compares each relation of the model with the best split on one of the variables that it leaves out.`
-        + ` The data support ${many("supported")} of the relations and leave ${many("undecided")} undecided. They contradict ${many("ignored")}: there the model ignores a dependence${bounded ? ", which a larger context bound may include" : " because the evidence for it did not outweigh the prior's penalty for a split"}.`);
+        ` The log Bayes factor (natural${report.ess === null ? "" : `, equivalent sample size ${report.ess}`}) compares each relation with the best split of its stage on one of the variables that the relation leaves out.`
+        + ` The data support ${many("supported")} of the relations and leave ${many("undecided")} undecided.`);
+      if (relations.some((r) => r.verdict === "ignored")) {
+        byId("relations-lead").append(
+          ` They contradict ${many("ignored")}: there the model ignores a dependence${bounded ? ", which a larger context bound may include" : " because the evidence for it did not outweigh the prior's penalty for a split"}.`);
+      }
     } else {
       byId("relations-lead").append(" Give the data to the report to see how strong the evidence for each of them is.");
     }
@@ -955,7 +959,8 @@
       byId("heads").querySelector('option[value="told"]').remove();
       return;
     }
-    byId("edges-lead").textContent = "How probable it is that two variables are joined, over all models that fit the data, and in which direction. An arrow stands where one direction has 95 % of that probability; a line where it does not. The slider above the graph leaves out edges that are less probable.";
+    const errors = edgeError ? ` Standard errors of these probabilities are up to ${edgeError.toPrecision(2)}${edgeError > 0.1 ? ": the chains disagree, so take probabilities and directions as rough" : ""}.` : "";
+    byId("edges-lead").textContent = `How probable it is that two variables are joined, averaged over the models that fit the data, and how that probability is divided between the two directions. An arrow means that one direction has at least 95 % of it; otherwise there is a line. The slider above the graph hides less probable edges.${errors}`;
     byId("more-edges").addEventListener("click", () => { allPairs = true; listEdges(); });
     listEdges();
   }

@@ -6,7 +6,7 @@ They read the settings of a learner, and leave its attributes alone.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cslearn.candidates import CandidateSets, Knowledge, candidate_sets
+from cslearn.counts import counts_of
 from cslearn.data import TableLike
 from cslearn.errors import InputError
 from cslearn.estimators.greedy_search import greedy_search
@@ -25,6 +26,7 @@ from cslearn.estimators.growing import (
     first_scores,
     grown_prior,
     most_moves,
+    partners_of_many,
     with_what_the_data_choose,
 )
 from cslearn.estimators.interventions import read_interventions
@@ -125,6 +127,16 @@ def select_candidates(learner: Learner, data: Data) -> CandidateSets:
     if _grown_prior(learner, data) is not None and arguments["candidates"] in ("auto", "screen"):
         # Contexts are filled when they are visited: there is no table that would have to hold all candidates.
         arguments["candidates"] = "all"
+        partners = partners_of_many(
+            data.table,
+            counts_of(data.table, data.mask, learner.n_jobs),
+            data.knowledge.precedence(data.table.variables),
+        )
+        if partners is not None:
+            found = candidate_sets(
+                data.table, partners, alpha=arguments["alpha"], knowledge=data.knowledge, ess=_first_ess(learner)
+            )
+            return replace(found, method="partners")
     return candidate_sets(
         data.table,
         **arguments,

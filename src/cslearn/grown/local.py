@@ -83,7 +83,7 @@ class LocalScores:
                 growth=scores.growth,
                 max_memory=max(LEAST_MEMORY, scores.max_memory / scores.table.p),
             )
-            contexts = GrownContexts(store, scores.prior)
+            contexts = GrownContexts(store, scores.parents_prior)
             own = self._own[target] = _Own(candidates, at, place, contexts, {})
         return own
 

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from cslearn._wording import option
 from cslearn.candidates import CandidateSets, Knowledge, candidate_sets
 from cslearn.counts import counts_of
+from cslearn.counts.tables import Counted
 from cslearn.data import TableLike
 from cslearn.errors import InputError
 from cslearn.estimators.greedy_search import greedy_search
@@ -263,6 +265,12 @@ def _is_greedy(learner: Learner, scores: GrownScores) -> bool:
 def search_orders(learner: Learner, state: Pass) -> tuple[CStreePosterior, bool]:
     """Return the posterior over orders, and whether an interrupt ended the search early."""
     scores, options = state.scores, chains_of(learner.search)
+    if options.client is not None and isinstance(scores.table, Counted):
+        raise InputError(
+            f"{option('client')} runs chains on rows that are sent to the workers, but those of {scores.table!r} are"
+            " there in parts: leave it out, or pack the rows with cslearn.pack",
+            parameter="search",
+        )
     seeds, seed = learner._seeds()
     names = scores.table.variables
     n_temperatures, n_chains = options.n_temperatures, options.n_chains
@@ -321,6 +329,7 @@ def search_orders(learner: Learner, state: Pass) -> tuple[CStreePosterior, bool]
         n_temperatures=n_temperatures,
         random_state=seeds,
         n_jobs=learner.n_jobs,
+        client=options.client,
         callback=None if learner.callback is None else partial(learner.callback, "orders"),
         checkpoint=file,
         starts=starts,

@@ -26,10 +26,10 @@ from benchmarks.report import Kept, publish, table
 from cslearn import Chains, CStreeLearner
 from cslearn.errors import ConvergenceWarning
 
-ROWS, VARIABLES, PARTS, KILLS = 100_000, 12, 8, 10
-SEARCH = Chains(n_iter=20, n_chains=2)
+ROWS, VARIABLES, PARTS, KILLS = 100_000, 10, 8, 10
+SEARCH = Chains(n_iter=10, n_chains=2)
 # Seconds between two kills.
-SOONEST, LATEST = 0.5, 4.0
+SOONEST, LATEST = 0.2, 3.0
 
 
 def learned(data: object) -> str:
@@ -79,8 +79,9 @@ def with_kills(workers: int, files: list[str], model: str, kills: int) -> dict[s
             while len(killed) < kills and not stop.wait(rng.uniform(SOONEST, LATEST)):
                 known = client.scheduler_info(n_workers=-1)["workers"]
                 nannies = client.cluster.workers.values()
-                processes = [nanny.pid for nanny in nannies if nanny.worker_address in known and nanny.pid is not None]
-                if processes:
+                # A worker that is killed while it starts is not started again by Dask.
+                processes = [n.pid for n in nannies if n.worker_address in known and n.status.name == "running"]
+                if len(processes) == workers:
                     with suppress(ProcessLookupError):
                         os.kill(int(rng.choice(processes)), signal.SIGKILL)
                         killed.append(len(models))

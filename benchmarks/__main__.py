@@ -10,7 +10,7 @@ import subprocess
 import sys
 from time import perf_counter
 
-ALWAYS = ("start", "model", "mixing", "speed", "accuracy", "posterior", "scale", "large_fit")
+ALWAYS = ("start", "model", "mixing", "speed", "accuracy", "posterior", "scale", "large_fit", "many", "cluster")
 WITH_DATA = ("classifiers",)
 WITH_PEERS = ("peers", "queries")
 CHOICES = ("defaults", "search", "estimates")

@@ -3,8 +3,9 @@
     python -m benchmarks.large_fit --folder parts --rows 1_000_000 10_000_000 100_000_000
 
 The rows are those of `benchmarks.large_rows`; parts that are there already are not written again. Each number of rows
-is packed into a file and learned from with ``beta="auto"`` in a process of its own. The counts of the first million
-rows are compared with those in memory, and so is the model learned from the file of the fewest rows.
+is packed into a file and learned from in a process of its own, with ``beta="auto"`` and ``search="greedy"``, which
+stops at the first good order. The counts of the first million rows are compared with those in memory, and so is the
+model learned from the file of the fewest rows.
 """
 
 import argparse
@@ -14,13 +15,14 @@ import sys
 import tempfile
 import warnings
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, process_time
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow.parquet as pq
 
 from benchmarks.large_rows import PART, write_parts
-from benchmarks.report import peak_memory_mb, publish, table
+from benchmarks.report import Kept, peak_memory_mb, publish, table
 from benchmarks.speed import warm_up
 from cslearn import CStreeLearner
 from cslearn.counts import BitCounts, Contexts, PackedCounts
@@ -28,6 +30,14 @@ from cslearn.data import PackedTable, as_table, pack
 from cslearn.errors import ConvergenceWarning
 
 ROWS = (1_000_000, 10_000_000)
+SEARCH = "greedy"
+
+
+class Seconds(NamedTuple):
+    """Time that something took."""
+
+    wall: float
+    cpu: float
 
 
 def parts_of(folder: Path, rows: int) -> list[Path]:
@@ -37,31 +47,44 @@ def parts_of(folder: Path, rows: int) -> list[Path]:
     return paths if whole else write_parts(folder, rows)
 
 
-def read_seconds(paths: list[Path]) -> float:
+class Clock:
+    """Seconds since it was made, of the wall clock and of all threads of the process."""
+
+    def __init__(self) -> None:
+        self._wall, self._cpu = perf_counter(), process_time()
+
+    def read(self) -> Seconds:
+        return Seconds(perf_counter() - self._wall, process_time() - self._cpu)
+
+
+def read_by_pyarrow(paths: list[Path]) -> Seconds:
     """Return how long pyarrow takes to read the files, one after the other."""
-    begin = perf_counter()
+    clock = Clock()
     for path in paths:
         pq.read_table(path)
-    return perf_counter() - begin
+    return clock.read()
 
 
-def measure(paths: list[Path], packed_path: Path) -> dict[str, float]:
+def measure(paths: list[Path], packed_path: Path) -> dict[str, object]:
     """Pack the files and learn from the result."""
     warm_up()
     pack(paths[:1])
-    reading = read_seconds(paths)
-    begin = perf_counter()
+    reading = read_by_pyarrow(paths)
+    clock = Clock()
     packed = pack(paths, packed_path, collapse=False)
-    packing, of_packing = perf_counter() - begin, peak_memory_mb()
-    begin = perf_counter()
-    learner = CStreeLearner(beta="auto", random_state=0).fit(packed)
-    fitting = perf_counter() - begin
+    packing, of_packing = clock.read(), peak_memory_mb()
+    few = PackedTable.from_table(as_table(paths[0]).take(slice(1000)))
+    CStreeLearner(search=SEARCH, random_state=0).fit(few)  # compiles or loads the kernels
+    clock = Clock()
+    learner = CStreeLearner(beta="auto", search=SEARCH, random_state=0).fit(packed)
+    fitting = clock.read()
     learner.cstree_.save(packed_path.with_suffix(".json"))
     return {
         "rows": packed.n,
         "reading": reading,
         "packing": packing,
         "fitting": fitting,
+        "stages": learner.cstree_.n_stages,
         "packing_mb": of_packing,
         "peak_mb": peak_memory_mb(),
         "file_mb": packed.nbytes / 2**20,
@@ -85,16 +108,43 @@ def same_model(paths: list[Path], model: Path) -> bool:
     """Tell whether the rows in memory give the model of the packed file, byte for byte."""
     rows = as_table([str(path) for path in paths])
     other = model.with_name("memory.json")
-    CStreeLearner(beta="auto", random_state=0).fit(rows).cstree_.save(other)
+    CStreeLearner(beta="auto", search=SEARCH, random_state=0).fit(rows).cstree_.save(other)
     return other.read_bytes() == model.read_bytes()
 
 
-def alone(folder: Path, rows: int, packed_path: Path) -> dict[str, float]:
+def alone(folder: Path, rows: int, packed_path: Path) -> dict[str, object]:
     """Measure in a process of its own, for its memory."""
     command = [sys.executable, "-m", "benchmarks.large_fit", "--folder", str(folder), "--rows", str(rows)]
     done = subprocess.run([*command, "--into", str(packed_path)], stdout=subprocess.PIPE, check=True, text=True)
-    found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    found: dict[str, object] = json.loads(done.stdout.splitlines()[-1])
     return found
+
+
+def of_rows(folder: Path, rows: int, scratch: Path, compare: bool) -> dict[str, object]:
+    """Measure a number of rows; and if asked, compare counts and model with those of the rows in memory."""
+    own = scratch / str(rows) if rows % PART else folder
+    paths, packed_path = parts_of(own, rows), scratch / f"{rows}.cspack"
+    found = alone(own, rows, packed_path)
+    assert PackedTable.load(packed_path).n == rows
+    packed_path.unlink()
+    if compare:
+        found["counts"], found["model"] = same_counts(paths[0]), same_model(paths, packed_path.with_suffix(".json"))
+    return found
+
+
+def cells_of(one: dict[str, object]) -> list[object]:
+    rows, reading, packing, fitting = one["rows"], *(Seconds(*one[name]) for name in ("reading", "packing", "fitting"))
+    return [
+        f"{rows:,}",
+        *(f"{seconds.wall:.1f} / {seconds.cpu:.1f}" for seconds in (reading, packing, fitting)),
+        f"{rows / packing.wall / 1e6:.2f} / {rows / packing.cpu / 1e6:.2f}",
+        f"{packing.wall / reading.wall:.1f} / {packing.cpu / reading.cpu:.1f}",
+        f"{1e6 * fitting.cpu / rows:.2f}",
+        one["stages"],
+        f"{one['file_mb']:.0f}",
+        f"{one['packing_mb']:.0f}",
+        f"{one['peak_mb']:.0f}",
+    ]
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -102,6 +152,8 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--folder", type=Path, default=Path("build/parts"))
     parser.add_argument("--rows", type=lambda text: int(text.replace("_", "")), nargs="+", default=list(ROWS))
     parser.add_argument("--into", type=Path, help="measure one number of rows, packed into this file, only")
+    parser.add_argument("--keep", metavar="FILE", help="where results are kept, so that a run that was ended goes on")
+    parser.add_argument("--scratch", type=Path, help="a directory for packed files, instead of the system's")
     parser.add_argument("--quick", action="store_true", help="few rows, to see that it works; writes no page")
     options = parser.parse_args(arguments)
     warnings.simplefilter("ignore", ConvergenceWarning)
@@ -109,42 +161,23 @@ def main(arguments: list[str] | None = None) -> None:
         print(json.dumps(measure(parts_of(options.folder, options.rows[0]), options.into)))
         return
     numbers = [2000, 4000] if options.quick else sorted(options.rows)
-    cells = []
-    with tempfile.TemporaryDirectory() as scratch:
-        for rows in numbers:
-            folder = Path(scratch, str(rows)) if rows % PART else options.folder
-            paths = parts_of(folder, rows)
-            packed_path = Path(scratch, f"{rows}.cspack")
-            one = alone(folder, rows, packed_path)
-            cells.append(
-                [
-                    f"{rows:,}",
-                    f"{rows / one['packing'] / 1e6:.2f}",
-                    f"{one['packing'] / one['reading']:.1f}",
-                    f"{one['packing']:.1f}",
-                    f"{one['fitting']:.1f}",
-                    f"{1e6 * one['fitting'] / rows:.2f}",
-                    f"{one['file_mb']:.0f}",
-                    f"{one['packing_mb']:.0f}",
-                    f"{one['peak_mb']:.0f}",
-                ]
-            )
-            print(cells[-1], file=sys.stderr, flush=True)
-            if rows == numbers[0]:
-                counts, model = same_counts(paths[0]), same_model(paths, packed_path.with_suffix(".json"))
-            assert PackedTable.load(packed_path, verify=False).n == rows
-            packed_path.unlink()
+    kept = Kept(options.keep)
+    with tempfile.TemporaryDirectory(dir=options.scratch) as scratch:
+        found = [kept(str(rows), of_rows, options.folder, rows, Path(scratch), rows == numbers[0]) for rows in numbers]
     said = {True: "equal", False: "NOT EQUAL"}
-    heads = ["rows", "million rows a second", "times reading by pyarrow", "packing s", "fit s", "fit s a million rows"]
+    heads = ["rows", "reading by pyarrow", "packing", "fit", "million rows packed a second", "packing / reading"]
+    heads += ["fit, CPU s a million rows", "stages", "file MB", "peak MB of packing", "peak MB"]
     text = "\n".join(
         [
             "Rows of a random CStree with 40 binary variables, in Parquet files of a million rows, packed into a file",
-            'and learned from with `beta="auto"`. Peaks are those of the process, with Python and compiled code.',
+            f'and learned from with `beta="auto"` and `search="{SEARCH}"`, which stops at the first good order. Times',
+            "are seconds of the wall clock / CPU seconds of all threads. Peaks are those of the process, with Python,",
+            "compiled code, and what is mapped of the packed file.",
             "",
-            table([*heads, "file MB", "peak MB of packing", "peak MB"], cells),
+            table(heads, [cells_of(one) for one in found]),
             "",
-            f"Counts of the first {min(numbers[0], PART):,} rows, packed and in memory: {said[counts]}.",
-            f"The model of {numbers[0]:,} rows in the file and in memory: {said[model]}, byte for byte.",
+            f"Counts of the first {min(numbers[0], PART):,} rows, packed and in memory: {said[found[0]['counts']]}.",
+            f"The model of {numbers[0]:,} rows in the file and in memory: {said[found[0]['model']]}, byte for byte.",
         ]
     )
     publish("large_fit", "Many rows", text, quick=options.quick)

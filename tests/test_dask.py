@@ -1,18 +1,21 @@
 """Tables on the workers of a Dask cluster with processes: the same models as in one process."""
 
 import os
+import pickle
 import signal
 import threading
 from contextlib import suppress
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 import cslearn
 from cslearn import Chains, CStreeLearner, random_cstree
 from cslearn.counts import Contexts, PackedCounts
 from cslearn.data import Table
 from cslearn.errors import InputError
+from cslearn.orders import Progress
 from test_grown import random_contexts
 
 pytest.importorskip("distributed")
@@ -122,6 +125,88 @@ def test_killed_workers_change_nothing(client, parts, in_one_process, kills):
         thread.join()
     assert len(killed) == kills
     assert models and all(model == in_one_process.cstree_ for model in models)
+
+
+# ---------------------------------------------------------------- chains on workers
+CHAINS = {
+    "deep": ({"beta": "auto"}, {"n_iter": 40, "n_chains": 3}),
+    "deep, until they agree": ({"beta": "auto"}, {"n_chains": 2, "max_iter": 60}),
+    "pairs, two temperatures": ({"beta": 2}, {"n_iter": 300, "n_chains": 3, "n_temperatures": 2}),
+}
+
+
+def same_search(settings, chains, rows, client):
+    """Learn without and with the client; return both learners, whose draws are the same."""
+    learners = [
+        CStreeLearner(search=Chains(**chains, client=some), random_state=3, **settings).fit(rows)
+        for some in (None, client)
+    ]
+    one, other = (learner.posterior_ for learner in learners)
+    np.testing.assert_array_equal(one.orders, other.orders)
+    assert len(one.chains) == len(other.chains) and learners[0].n_iter_ == learners[1].n_iter_
+    for mine, theirs in zip(one.chains, other.chains, strict=True):
+        np.testing.assert_array_equal(mine.trace, theirs.trace)
+        np.testing.assert_array_equal(mine.best_order, theirs.best_order)
+        assert (mine.moved, mine.start_log_score) == (theirs.moved, theirs.start_log_score)
+    assert learners[0].cstree_ == learners[1].cstree_
+    return learners
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_chains_on_workers_are_those_of_one_process(client, name):
+    settings, chains = CHAINS[name]
+    data = random_cstree([2, 3] * 7, random_state=1).sample(400, random_state=2)
+    learners = same_search(settings, chains, data, client)
+    # The client is of this process: it is neither copied nor kept.
+    assert clone(learners[1]).search.client is client
+    assert pickle.loads(pickle.dumps(learners[1])).search.client is None
+    assert learners[0].search == learners[1].search
+
+
+def test_chains_on_workers_take_packed_rows(client, parts):
+    settings, chains = CHAINS["deep"]
+    same_search(settings, chains, cslearn.pack(f"{parts}/*.parquet", collapse=False), client)
+
+
+def test_chains_on_workers_that_are_killed_change_nothing(client):
+    data = random_cstree([2, 3] * 7, random_state=1).sample(400, random_state=2)
+    stop, killed = threading.Event(), []
+
+    def kill():
+        # While chains are on their way.
+        while not killed and not stop.wait(0.05):
+            if any(client.processing().values()):
+                for pid in running(client):
+                    with suppress(ProcessLookupError):
+                        os.kill(pid, signal.SIGKILL)
+                        killed.append(pid)
+
+    thread = threading.Thread(target=kill)
+    thread.start()
+    try:
+        same_search({"beta": "auto"}, {"n_iter": 100, "n_chains": 3}, data, client)
+    finally:
+        stop.set()
+        thread.join()
+    assert killed
+
+
+def test_progress_of_chains_on_workers_is_told(client):
+    data, told = random_cstree([2] * 13, random_state=1).sample(200, random_state=2), []
+    search = Chains(n_iter=20, n_chains=2, client=client)
+    CStreeLearner(search=search, callback=lambda *now: told.append(now), random_state=0).fit(data)
+    told = [now for phase, now in told if isinstance(now, Progress)]
+    assert [now.done for now in told] == [20, 40] and {now.total for now in told} == {40}
+
+
+def test_what_a_client_is_not_for(client, parts, tmp_path):
+    with pytest.raises(InputError, match="leave one out"):
+        Chains(client=client, checkpoint=tmp_path / "run.ckpt")
+    with pytest.raises(InputError, match="a client of Dask"):
+        Chains(client="here")
+    packed = cslearn.dask.pack(f"{parts}/*.parquet", client)
+    with pytest.raises(InputError, match="are there in parts: leave it out"):
+        CStreeLearner(search=Chains(n_iter=10, client=client)).fit(packed)
 
 
 def test_what_is_wrong_with_the_whole_table_is_refused(client, tmp_path):

@@ -124,10 +124,12 @@ def test_tiers_are_respected(search, tmp_path):
         assert set(names[:2]) == set(tiers[0])
 
 
-def test_many_variables_have_the_order_that_the_largest_gains_ask_for(monkeypatch):
+def test_many_variables_with_all_candidates_have_the_order_that_the_largest_gains_ask_for(monkeypatch):
+    monkeypatch.setattr("cslearn.estimators.growing.MANY", 13)
     monkeypatch.setattr("cslearn.estimators.plan.MANY", 13)
     table = random_cstree(14, random_state=0).sample_table(500, random_state=1)
-    learner = CStreeLearner(ess=1.0, prior=ParentsPrior(), random_state=0).fit(table)
+    monkeypatch.setattr("cslearn.estimators.growing.PARTNERS", 6)
+    learner = CStreeLearner(candidates="all", ess=1.0, prior=ParentsPrior(), random_state=0).fit(table)
     first = greedy_order(learner.posterior_.scores.contexts)
     assert [chain.moved for chain in learner.posterior_.chains] == [0]
     assert learner.order_ == tuple(table.variables[i] for i in first)

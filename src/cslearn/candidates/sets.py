@@ -41,7 +41,8 @@ class CandidateSets:
     dropped : dict of str to tuple of str
         What the bound alpha took away, for the variables that lost anything.
     method : str
-        Where the sets come from: ``all``, ``screen``, ``pc``, ``grasp``, ``graph``, ``mapping`` or ``matrix``.
+        Where the sets come from: ``all``, ``screen``, ``pc``, ``grasp``, ``graph``, ``mapping`` or ``matrix``; and
+        ``partners`` where deep contexts of many variables have the best candidates of each.
     seconds : float
         How long it took; not compared.
     alpha : int or None

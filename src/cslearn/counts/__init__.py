@@ -5,7 +5,7 @@ from cslearn.counts.packed import PackedCounts
 from cslearn.counts.protocol import Contexts, Counts
 from cslearn.counts.remembered import RememberedCounts
 from cslearn.counts.stages import StageFinder, draw_states, rows_that_agree, stage_counts, stage_of_rows
-from cslearn.counts.tables import counts_of, is_counted
+from cslearn.counts.tables import columns_of, counts_of, is_counted
 
 __all__ = [
     "BitCounts",
@@ -14,6 +14,7 @@ __all__ = [
     "PackedCounts",
     "RememberedCounts",
     "StageFinder",
+    "columns_of",
     "counts_of",
     "draw_states",
     "is_counted",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from threading import Lock
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +41,10 @@ class RememberedCounts:
         self._counts, self._most = counts, most_bytes
         self._known: dict[bytes, tuple[NDArray[np.float64], NDArray[np.number]]] = {}
         self._bytes, self._lock = 0, Lock()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle what it was made of."""
+        return RememberedCounts, (self._counts, self._most)
 
     @property
     def cards(self) -> NDArray[np.int64]:

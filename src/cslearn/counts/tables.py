@@ -16,7 +16,7 @@ from cslearn.data import PackedTable, Table, TableLike, as_table
 # Of so many packed rows counts are kept rather than counted again.
 MANY_ROWS = 100_000
 
-__all__ = ["Counted", "counts_of", "is_counted"]
+__all__ = ["Counted", "columns_of", "counts_of", "is_counted"]
 
 
 @runtime_checkable
@@ -56,3 +56,28 @@ def counts_of(table: TableLike, interventions: NDArray[np.bool_] | None = None, 
         counts = PackedCounts(table, n_jobs)
         return counts if table.n < MANY_ROWS else RememberedCounts(counts)
     return BitCounts(table if isinstance(table, Table) else as_table(table), interventions)
+
+
+def columns_of(
+    table: TableLike, columns: NDArray[np.int64], interventions: NDArray[np.bool_] | None = None
+) -> BitCounts:
+    """Return the counts of a few columns of a table, by their numbers; of a packed table they are unpacked.
+
+    Examples
+    --------
+    >>> import cslearn
+    >>> import numpy as np
+    >>> from cslearn.counts import columns_of
+    >>> packed = cslearn.pack({"a": ["n", "n", "y"], "b": ["n", "y", "y"], "c": [1, 2, 3]})
+    >>> columns_of(packed, np.array([0, 2])).cards.tolist()
+    [2, 3]
+    """
+    names, states = [table.variables[j] for j in columns], [table.states[j] for j in columns]
+    if isinstance(table, Table):
+        codes = table.codes[:, columns]
+    elif isinstance(table, PackedTable):
+        codes = np.column_stack([table.column(int(j)) for j in columns])
+    else:
+        raise TypeError(f"{type(table).__name__} has no columns here")
+    some = Table(codes, names, states, table.weights)
+    return BitCounts(some, None if interventions is None else interventions[:, columns])

@@ -6,18 +6,21 @@ They read the settings of a learner, and leave its attributes alone.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cslearn._wording import option
 from cslearn.candidates import CandidateSets, Knowledge, candidate_sets
+from cslearn.counts import counts_of
+from cslearn.counts.tables import Counted
 from cslearn.data import TableLike
 from cslearn.errors import InputError
 from cslearn.estimators.greedy_search import greedy_search
-from cslearn.estimators.growing import chain_of_one, first_scores, with_what_the_data_choose
+from cslearn.estimators.growing import chain_of_one, first_scores, partners_of_many, with_what_the_data_choose
 from cslearn.estimators.interventions import read_interventions
 from cslearn.estimators.order_search import (
     Problem,
@@ -103,6 +106,13 @@ def read_data(learner: Learner, X: Any, sample_weight: Any, interventions: Any) 
 # ---------------------------------------------------------------- candidates and scores
 def select_candidates(learner: Learner, data: Data, plan: Plan) -> CandidateSets:
     """Select who may be in the contexts of whom."""
+    if plan.partners:
+        rows = counts_of(data.table, data.mask, learner.n_jobs)
+        partners = partners_of_many(data.table, rows, data.knowledge.precedence(data.table.variables))
+        if partners is not None:
+            alpha = plan.selection["alpha"]
+            found = candidate_sets(data.table, partners, alpha=alpha, knowledge=data.knowledge, ess=plan.ess)
+            return replace(found, method="partners")
     return candidate_sets(
         data.table,
         **plan.selection,
@@ -225,6 +235,12 @@ def choose_prior(learner: Learner, plan: Plan, state: Pass) -> tuple[Sequence[Ch
 def search_orders(learner: Learner, plan: Plan, state: Pass) -> tuple[CStreePosterior, bool]:
     """Return the posterior over orders, and whether an interrupt ended the search early."""
     scores, options = state.scores, plan.chains
+    if options.client is not None and isinstance(scores.table, Counted):
+        raise InputError(
+            f"{option('client')} runs chains on rows that are sent to the workers, but those of {scores.table!r} are"
+            " there in parts: leave it out, or pack the rows with cslearn.pack",
+            parameter="search",
+        )
     seeds, seed = learner._seeds()
     names, search = scores.table.variables, plan.search(scores, state.start)
     if search.engine == "grown" and search.way == "greedy" and state.start is not None:
@@ -266,6 +282,7 @@ def search_orders(learner: Learner, plan: Plan, state: Pass) -> tuple[CStreePost
         n_temperatures=search.n_temperatures,
         random_state=seeds,
         n_jobs=learner.n_jobs,
+        client=options.client,
         callback=None if learner.callback is None else partial(learner.callback, "orders"),
         checkpoint=file,
         # Where no chain climbs, all begin at the order that was climbed to.

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from cslearn._wording import option
 from cslearn.candidates.sets import DEFAULT_MEMORY
 from cslearn.errors import LimitError
-from cslearn.estimators.growing import default_moves, grown_prior, most_moves
+from cslearn.estimators.growing import MANY, default_moves, grown_prior, most_moves
 from cslearn.estimators.settings import Chains, chains_of, selection_of
 from cslearn.grown import DEEPEST, GrownScores
 from cslearn.orders import FIRST_ESS, default_max_iter, default_n_iter
@@ -51,8 +51,6 @@ AUTO_EXACT = 18
 AUTO_EXACT_GROWN = 12
 AUTO_MEMORY = 1 << 28
 MOST_EXACT = 22
-# Of more variables the order that the largest gains ask for is left as it is: a move takes time with their square.
-MANY = 1000
 # Up to so many variables the prior is chosen for the best order of as many climbs as there are chains.
 FEW_VARIABLES = 50
 # Chains of few variables that agree, but are too short, go on up to so many times longer.
@@ -134,6 +132,8 @@ class Plan:
         Whether the data choose them afterwards.
     selection : dict
         Arguments of :func:`cslearn.candidates.candidate_sets`.
+    partners : bool
+        Whether each of many variables has the candidates that promise most instead.
     orders : str or Chains
         How orders are searched, as it was set.
     max_memory : float
@@ -154,6 +154,7 @@ class Plan:
     chooses_prior: bool
     chooses_ess: bool
     selection: dict[str, Any]
+    partners: bool
     orders: str | Chains
     max_memory: float
 
@@ -172,7 +173,8 @@ class Plan:
         """Return the plan for variables of these cardinalities, with parameters as those of the learner."""
         trees = grown_prior(beta, prior, sorted(cards))
         selection = selection_of(candidates).arguments()
-        if trees is not None and selection["candidates"] in ("auto", "screen"):
+        of_trees = trees is not None and selection["candidates"] in ("auto", "screen")
+        if of_trees:
             # Contexts are filled when they are visited: there is no table that would have to hold all candidates.
             selection["candidates"] = "all"
         adaptive = isinstance(prior, str) and prior == ADAPTIVE
@@ -185,6 +187,7 @@ class Plan:
             chooses_prior=adaptive,
             chooses_ess=ess == "auto",
             selection=selection,
+            partners=of_trees and len(cards) > MANY,
             orders=search,
             max_memory=max_memory,
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import inf
 from numbers import Integral
 from typing import Any, ClassVar, Literal
@@ -64,6 +64,10 @@ class Chains(Settings):
         it, with ``.second`` at the end of its name.
     checkpoint_every : float
         Seconds.
+    client : dask.distributed.Client, optional
+        Runs the chains on the workers of a Dask cluster (``cslearn[dask]``), to the same result. Workers are sent the
+        rows, as they are in memory, and score orders themselves. Not for a :class:`cslearn.dask.DaskTable`, whose
+        rows are on the workers already, and not with a checkpoint.
 
     Examples
     --------
@@ -84,6 +88,7 @@ class Chains(Settings):
     thin: int | None = None
     checkpoint: str | os.PathLike[str] | None = None
     checkpoint_every: float = 60.0
+    client: Any = field(default=None, compare=False)
 
     allowed: ClassVar[Table] = {
         "n_iter": Row(whole(1), "auto", None),
@@ -94,6 +99,7 @@ class Chains(Settings):
         "thin": Row(whole(1), None),
         "checkpoint": Row(PATH, None),
         "checkpoint_every": Row(number("a number of seconds from 0", least=0)),
+        "client": Row(Rule("a client of Dask", lambda client: hasattr(client, "submit")), None),
     }
 
     def __post_init__(self) -> None:
@@ -109,6 +115,20 @@ class Chains(Settings):
                 f"{option('burn_in', self.burn_in)} leaves no draws of {option('n_iter', self.n_iter)}",
                 parameter="burn_in",
             )
+
+        if self.client is not None and self.checkpoint is not None:
+            raise InputError(
+                f"{option('checkpoint')} is for chains in this process, and {option('client')} for those of a cluster:"
+                " leave one out",
+                parameter="checkpoint",
+            )
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickle and copy the settings without the client, which is of this process."""
+        return {**vars(self), "client": None}
+
+    def __sklearn_clone__(self) -> Chains:
+        return self
 
     @property
     def auto(self) -> bool:

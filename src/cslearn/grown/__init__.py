@@ -3,6 +3,8 @@
 from cslearn.grown.contexts import ContextStore, GrownContexts, Growth
 from cslearn.grown.engine import GrownEngine
 from cslearn.grown.level import GrownLevel
+from cslearn.grown.local import LocalScores, climbed_locally
+from cslearn.grown.partners import best_partners
 from cslearn.grown.scores import DEEPEST, GrownScores
 from cslearn.grown.start import greedy_order
 
@@ -14,5 +16,8 @@ __all__ = [
     "GrownLevel",
     "GrownScores",
     "Growth",
+    "LocalScores",
+    "best_partners",
+    "climbed_locally",
     "greedy_order",
 ]

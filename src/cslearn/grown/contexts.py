@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from math import lgamma, log
 from threading import Lock
 from typing import Any, NamedTuple, TypeVar
@@ -145,6 +146,16 @@ class ContextStore:
         words = np.random.default_rng(0).integers(0, 2**64, (p, most + 1), dtype=np.uint64)
         self._marks, self._root_keys = words[:, :-1].copy(), words[:, -1].copy()
         self._begin()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle what it was made of."""
+        settings: dict[str, Any] = {
+            "ess": self.ess,
+            "gamma": self.gamma,
+            "growth": self.growth,
+            "max_memory": self.max_memory,
+        }
+        return partial(ContextStore, **settings), (self.counts, self.allowed)
 
     def asked(self, question: Callable[[Any, Any], Result]) -> Result:
         """Ask a compiled function, with contexts and a list of those it wants, until it wants no more."""
@@ -357,6 +368,10 @@ class GrownContexts:
         self.store, self.prior = store, prior
         self.growth = store.growth if growth is None else growth
         self.rules = self._made_rules()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle what it was made of."""
+        return GrownContexts, (self.store, self.prior, self.growth)
 
     def with_prior(self, prior: ParentsPrior) -> GrownContexts:
         """Return the same with another prior; contexts do not depend on it and are shared."""

@@ -37,6 +37,10 @@ class GrownEngine:
         self._problem = GrownProblem(contexts.store.allowed, self.before)
         self._edges: dict[bytes, Floats] = {}
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle what it was made of; contexts are counted again when they are visited."""
+        return GrownEngine, (self.contexts, self.before)
+
     def new_state(self) -> Any:
         """Return a state with room for everything; :meth:`set_order` fills it."""
         from cslearn._kernels.grown_moves import GrownState

@@ -106,10 +106,11 @@ class GrownScores(Scores):
             growth=self.growth,
             max_memory=self.max_memory,
         )
-        return GrownContexts(store, self._parents_prior)
+        return GrownContexts(store, self.parents_prior)
 
     @property
-    def _parents_prior(self) -> ParentsPrior:
+    def parents_prior(self) -> ParentsPrior:
+        """The prior, which is one over parents and trees on them."""
         assert isinstance(self.prior, ParentsPrior)
         return self.prior
 
@@ -117,7 +118,7 @@ class GrownScores(Scores):
         """Return the scores with another prior over trees; the contexts do not depend on it and are kept."""
         other = self._copy()
         other.prior = get_prior(prior)
-        other.__dict__["contexts"] = self.contexts.with_prior(other._parents_prior)
+        other.__dict__["contexts"] = self.contexts.with_prior(other.parents_prior)
         return other
 
     def with_ess(self, ess: float, gamma: float | None = None) -> GrownScores:

@@ -21,7 +21,7 @@ from itertools import zip_longest
 from math import inf, lgamma
 from threading import Event, Lock
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,8 +41,12 @@ BLOCK_SECONDS = 0.1
 # What all chains together may keep: the score after each move, and the orders that are draws.
 CHAIN_MEMORY = 4 * 2**30
 GREEDY_SWEEPS = 50
+# How often a chain is sent to workers again after they were lost.
+ATTEMPTS = 20
 # The power of the posterior that the flattest companion samples from.
 FLATTEST = 0.4
+
+Saved = tuple[dict[str, Any], dict[str, NDArray[Any]]]
 
 
 @dataclass(frozen=True)
@@ -123,6 +127,7 @@ def sample_chains(
     starts: Sequence[NDArray[np.integer]] = (),
     random_state: int | np.random.SeedSequence | None = None,
     n_jobs: int | None = None,
+    client: Any = None,
     callback: Callable[[Progress], None] | None = None,
     checkpoint: Checkpoint | None = None,
 ) -> tuple[list[Chain], bool]:
@@ -157,6 +162,8 @@ def sample_chains(
     random_state : int, SeedSequence or None
     n_jobs : int, optional
         Threads; all cores by default. The result does not depend on it.
+    client : dask.distributed.Client, optional
+        Runs the chains on the workers of a cluster, to the same result. Progress is told when a chain is done.
     callback : callable, optional
         Called with a :class:`Progress` every now and then, from the thread of a chain.
     checkpoint : Checkpoint, optional
@@ -192,7 +199,9 @@ def sample_chains(
     if checkpoint is not None:
         goal = _go_on(walks, checkpoint, goal, last)
     shared = _Shared(sum(walk.done for walk in walks), callback)
-    workers = min(n_chains, n_threads(n_jobs))
+    # Threads that wait for workers of a cluster take no core.
+    workers = min(n_chains, n_threads(n_jobs)) if client is None else n_chains
+    there = None if client is None else _Elsewhere(client, engine)
     # Between two writes every chain has its turn.
     seconds = inf if checkpoint is None else checkpoint.every * workers / n_chains
     interrupted = False
@@ -206,7 +215,7 @@ def sample_chains(
             while True:
                 try:
                     while len(futures) < n_chains:
-                        futures.append(pool.submit(walks[len(futures)].advance, goal, seconds, shared))
+                        futures.append(pool.submit(walks[len(futures)].advance, goal, seconds, shared, there))
                     # A wait without end could not be interrupted on every system.
                     while wait(futures, timeout=0.2).not_done:
                         pass
@@ -287,6 +296,64 @@ class _Shared:
                 self.callback(Progress(self.done, self.total, self.best))
 
 
+class _Journey(NamedTuple):
+    """What a chain is besides its state, and how far it is to go."""
+
+    n_temperatures: int
+    first: NDArray[np.integer] | None
+    greedy_start: bool
+    goal: int
+    thin: int
+
+
+class _Elsewhere:
+    """The workers of a Dask cluster, which have the scores and are sent chains as files would have them."""
+
+    def __init__(self, client: Any, engine: Engine) -> None:
+        self._client, self._engine = client, engine
+        self._sent: Any = None
+        self._lock = Lock()
+
+    def advanced(self, journey: _Journey, walk: _Walk, shared: _Shared) -> Saved | None:
+        """Return a chain when it has made its moves; None after an interrupt. Lost workers are replaced."""
+        from concurrent.futures import CancelledError
+
+        from distributed import KilledWorker
+        from distributed.comm.core import CommClosedError
+
+        saved = walk._saved()
+        for _ in range(ATTEMPTS):
+            with self._lock:
+                if self._sent is None or self._sent.status not in ("pending", "finished"):
+                    # Made on a worker, so that another one can make it again.
+                    self._sent = self._client.submit(_as_it_is, self._engine, pure=False)
+                engine = self._sent
+            future = self._client.submit(_advanced, engine, journey, saved, pure=False)
+            try:
+                while not future.done():
+                    if shared.stop.wait(0.05):
+                        future.cancel()
+                        return None
+                found: Saved = future.result()
+                return found
+            except (KilledWorker, CancelledError, CommClosedError):
+                continue
+        raise InputError(f"the workers were lost {ATTEMPTS} times in a row: have they enough memory for the scores?")
+
+
+def _as_it_is(engine: Engine) -> Engine:
+    return engine
+
+
+def _advanced(engine: Engine, journey: _Journey, saved: Saved) -> Saved:
+    """Let a chain make its moves, on a worker."""
+    walk = _Walk(engine, np.random.SeedSequence(0), journey.greedy_start, journey.n_temperatures, journey.first)
+    walk.restore(*saved)
+    walk.make_room(journey.goal, journey.thin)
+    walk.advance(journey.goal, inf, _Shared(0, None))
+    return walk.saved()
+
+
 class _Walk:
     """A chain in the making: it can be cut off after any move, put into a file, and go on."""
 
@@ -332,10 +399,20 @@ class _Walk:
         self.trace = np.empty(goal)
         self.trace[: self.done] = trace
 
-    def advance(self, goal: int, seconds: float, shared: _Shared) -> None:
-        """Make moves until there are `goal` of them, or the seconds are over."""
+    def advance(self, goal: int, seconds: float, shared: _Shared, there: _Elsewhere | None = None) -> None:
+        """Make moves until there are `goal` of them, or the seconds are over; or have them made elsewhere."""
         with self.lock:
-            self._advance(goal, seconds, shared)
+            if there is None:
+                self._advance(goal, seconds, shared)
+            elif self.done < goal:
+                before, thin = self.done, self.thin
+                found = there.advanced(
+                    _Journey(len(self.powers), self.first, self.greedy_start, goal, thin), self, shared
+                )
+                if found is not None:
+                    self.restore(*found)
+                    self.make_room(goal, thin)
+                    shared.report(self.done - before, float(self.best[0]) - lgamma(len(self.best_order) + 1))
 
     def _advance(self, goal: int, seconds: float, shared: _Shared) -> None:
         constant = lgamma(len(self.best_order) + 1)

@@ -66,6 +66,10 @@ class KernelEngine:
         self._kernels: ModuleType = lookup if isinstance(problem, lookup.LookupProblem) else relocation
         self.p, self.before = len(problem.cards), problem.before
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle what it was made of."""
+        return KernelEngine, (self._problem,)
+
     def new_state(self) -> Any:
         """Return a state with room for everything."""
         return self._kernels.new_state(self._problem)

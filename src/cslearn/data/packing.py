@@ -10,8 +10,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cslearn._files import check_not_read
 from cslearn._wording import keyword
-from cslearn.data._batches import Stream, open_stream
+from cslearn.data._batches import Stream, files_of, open_stream
 from cslearn.data._checks import DEFAULT_MAX_STATES, check_categorical
 from cslearn.data._collapsing import distinct_rows
 from cslearn.data._columns import Column
@@ -105,6 +106,8 @@ def pack(
     """
     if collapse not in (True, False, "auto"):
         raise InputError(f'collapse must be True, False or "auto", not {collapse!r}.')
+    if path is not None:
+        check_not_read(path, files_of(source))
     check = None if into is None or path is None else _unchanged(path, into)
     stream = open_stream(source, sep=sep)
     if stream is None:

@@ -267,6 +267,7 @@ def choose(
     columns: Sequence[str], wanted: list[str] | None, weight_name: str | None, leave_out: Collection[str]
 ) -> list[str]:
     """Give the columns that are variables."""
+    leave_out = [str(name) for name in leave_out]  # as columns of a frame are called, numbers included
     check_known(leave_out, columns, f"{keyword('leave_out')} names")
     if weight_name is not None:
         check_known([weight_name], columns, f"{keyword('sample_weight')} names")

@@ -41,7 +41,7 @@ from cslearn.estimators.order_search import (
 )
 from cslearn.estimators.reading import read_table
 from cslearn.estimators.search_settings import search_settings
-from cslearn.estimators.settings import chains_of, selection_of
+from cslearn.estimators.settings import Auto, Screen, chains_of, selection_of
 from cslearn.grown import DEEPEST, GrownScores
 from cslearn.orders import (
     FIRST_ESS,
@@ -121,8 +121,9 @@ def read_data(learner: Learner, X: Any, sample_weight: Any, interventions: Any) 
 # ---------------------------------------------------------------- candidates and scores
 def select_candidates(learner: Learner, data: Data) -> CandidateSets:
     """Select who may be in the contexts of whom."""
-    arguments = selection_of(learner.candidates).arguments()
-    if _grown_prior(learner, data) is not None and arguments["candidates"] in ("auto", "screen"):
+    selection = selection_of(learner.candidates)
+    arguments = selection.arguments()
+    if _grown_prior(learner, data) is not None and isinstance(selection, Auto | Screen):
         # Contexts are filled when they are visited: there is no table that would have to hold all candidates.
         arguments["candidates"] = "all"
     return candidate_sets(

@@ -145,10 +145,8 @@ class Settings:
         check(self.allowed, vars(self))
         for name, value in vars(self).items():
             # Numbers of NumPy become Python's: they would count in their own few bits.
-            if isinstance(value, Integral) and not isinstance(value, int):
-                object.__setattr__(self, name, int(value))
-            elif isinstance(value, Real) and not isinstance(value, int | float):
-                object.__setattr__(self, name, float(value))
+            if isinstance(value, Real) and type(value) not in (bool, int, float):
+                object.__setattr__(self, name, int(value) if isinstance(value, Integral) else float(value))
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters by name, as scikit-learn asks for them."""

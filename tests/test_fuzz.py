@@ -84,6 +84,25 @@ def test_parameters_of_the_learner(rows, name, beta):
         attempt(CStreeLearner(**{**quick, name: value}).fit, rows[["exposed", "carrier"]])
 
 
+TREE = chickenpox_model()
+FUNCTIONS = {
+    cslearn.kl_divergence: {"p": TREE, "q": TREE},
+    cslearn.random_cstree: {"cards": 4},
+    cslearn.count_cstrees: {"cards": [2, 2, 3], "beta": 1},
+    cslearn.CStree: {"order": TREE.order, "stagings": TREE.stagings, "states": TREE.states},
+    cslearn.LDAG: {"graph": TREE.to_dag(), "labels": {}, "states": TREE.states},
+    cslearn.pack: {"source": {"a": [0, 1], "b": [1, 0]}},
+}
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_parameters_of_functions(tmp_path, monkeypatch, function):
+    monkeypatch.chdir(tmp_path)  # some of the values are names of files
+    for name in signature(function).parameters:
+        for value in VALUES:
+            attempt(function, **{**FUNCTIONS[function], name: value})
+
+
 SETTINGS = [cslearn.Chains, cslearn.PC, cslearn.GRaSP, cslearn.All, cslearn.Screen, Auto, Given]
 
 

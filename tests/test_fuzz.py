@@ -2,6 +2,8 @@
 
 import json
 import random
+import subprocess
+import sys
 import warnings
 from inspect import signature
 
@@ -127,6 +129,15 @@ def test_what_is_learned_from(rows, name):
         learner = CStreeLearner(beta=beta, search=cslearn.Chains(n_iter=20, n_chains=1))
         for value in VALUES:
             attempt(learner.fit, **{"X": rows, name: value})
+
+
+def test_a_matrix_is_no_seed():
+    """NumPy goes on taking it apart until the stack of the process is used up."""
+    code = "import numpy, warnings; warnings.simplefilter('ignore'); from cslearn.datasets import chickenpox_model\n"
+    code += "chickenpox_model().sample(2, random_state=numpy.matrix([[1]]))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "InputError: random_state is a whole number from 0" in done.stderr
 
 
 def test_small_numbers_of_numpy_count_like_those_of_python():

@@ -131,6 +131,14 @@ def test_what_is_learned_from(rows, name):
             attempt(learner.fit, **{"X": rows, name: value})
 
 
+def test_names_of_models_that_are_none():
+    for value in VALUES:
+        if not isinstance(value, int | str):  # numbers of open files, and names of files that are not there
+            for read in (CStree.load, cslearn.CStreeEnsemble.load):
+                with pytest.raises(CslearnError):
+                    read(value)
+
+
 def test_a_matrix_is_no_seed():
     """NumPy goes on taking it apart until the stack of the process is used up."""
     code = "import numpy, warnings; warnings.simplefilter('ignore'); from cslearn.datasets import chickenpox_model\n"

@@ -247,6 +247,8 @@ def find_files(path: str | os.PathLike[str]) -> list[Path]:
 
 def read_bytes(path: str | os.PathLike[str]) -> bytes:
     """Return the content of a file, unpacked if its name ends in ``.gz``; never more than :data:`SIZE_LIMIT` bytes."""
+    if not isinstance(path, str | os.PathLike):
+        raise InputError(f"a file is given by its name or path, not by {path!r}")
     file = Path(path)
     try:
         if file.suffix.lower() == ".gz":

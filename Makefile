@@ -1,8 +1,9 @@
 # `make demo` and `make test` need Python 3.11 or newer and nothing else: the rest is installed into .venv.
 PYTHON ?= python3
 BIN := .venv/bin
+BENCH_PARTS := bench-use bench-search bench-accuracy bench-large
 
-.PHONY: demo test test-slow test-lowest test-package coverage lint bench reproduce reproduce-quick docs clean
+.PHONY: demo test test-slow test-lowest test-package coverage lint bench $(BENCH_PARTS) reproduce reproduce-quick docs clean
 
 # pip runs again only when the dependencies change; the package itself is installed editable.
 .venv/installed: pyproject.toml
@@ -50,8 +51,11 @@ test-package:
 coverage: .venv/installed-dev
 	$(BIN)/pytest -m 'not slow' -n 2 --dist loadfile --cov --cov-report=term:skip-covered --cov-report=html:build/coverage
 
-bench: .venv/installed-dev
-	$(BIN)/python -m benchmarks --peers
+# All benchmarks, part by part; each part can be run alone.
+bench: $(BENCH_PARTS)
+
+$(BENCH_PARTS): bench-%: .venv/installed-dev
+	$(BIN)/python -m benchmarks --peers --part $*
 
 # The experiments of the paper. Both go on where they were ended; the quick one writes to build/reproduction.
 reproduce: .venv/installed-dev

@@ -4,8 +4,10 @@ import json
 import os
 import platform
 import resource
+import subprocess
 import sys
 from collections.abc import Callable
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from time import perf_counter
@@ -15,6 +17,7 @@ from typing import Any
 FRESH_SEED = 50_000
 # The bound of the paper, which these benchmarks are about.
 PAPER_BOUND = "Ours learns contexts of at most two variables (`beta=2`), as the paper does."
+ROOT = Path(__file__).parent.parent
 RESULTS = os.path.join(os.path.dirname(__file__), os.pardir, "docs", "benchmarks")
 
 
@@ -40,12 +43,29 @@ class Kept:
         return self.found[name]
 
 
+@cache
+def commit() -> str | None:
+    """Return the commit that this run started from, and whether the code was changed since; None without git."""
+    told = []
+    for words in (
+        ["rev-parse", "--short", "HEAD"],
+        ["status", "--porcelain", "--", "src", ":(glob)experiments/*.py", ":(glob)benchmarks/*.py"],
+    ):
+        try:
+            run = subprocess.run(["git", "-C", ROOT, *words], capture_output=True, text=True, check=True)
+        except (OSError, subprocess.CalledProcessError):
+            return None
+        told.append(run.stdout.strip())
+    return told[0] + (" with changes" if told[1] else "")
+
+
 def provenance(packages: tuple[str, ...] = ("numpy", "numba")) -> str:
     """Return a line that says on what a table was measured."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     versions = ", ".join(f"{name} {version(name)}" for name in ("cslearn", *packages))
     machine = f"{os.cpu_count()} cores, {memory:.0f} GiB, Python {platform.python_version()}"
-    return f"Measured on {machine}, {versions}; load of the last five minutes {os.getloadavg()[1]:.1f}."
+    code = f", commit {commit()}" if commit() else ""
+    return f"Measured on {machine}, {versions}{code}; load of the last five minutes {os.getloadavg()[1]:.1f}."
 
 
 def timed(function: Callable[[], object], repeat: int = 3) -> float:

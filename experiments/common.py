@@ -8,18 +8,18 @@ import multiprocessing
 import os
 import platform
 import signal
-import subprocess
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import cache
 from importlib.metadata import version
 from multiprocessing import connection
 from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any
 from unittest import mock
+
+from benchmarks.report import commit
 
 from cslearn._files import atomic_write
 from cslearn.errors import ConvergenceWarning, DataWarning
@@ -81,19 +81,6 @@ def provenance() -> str:
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     versions = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
     return f"{os.cpu_count()} cores, {memory:.0f} GiB, Python {platform.python_version()}, {versions}"
-
-
-@cache
-def commit() -> str | None:
-    """Return the commit that this run started from, and whether the code was changed since; None without git."""
-    told = []
-    for words in (["rev-parse", "--short", "HEAD"], ["status", "--porcelain", "--", "src", ":(glob)experiments/*.py"]):
-        try:
-            run = subprocess.run(["git", "-C", ROOT, *words], capture_output=True, text=True, check=True)
-        except (OSError, subprocess.CalledProcessError):
-            return None
-        told.append(run.stdout.strip())
-    return told[0] + (" with changes" if told[1] else "")
 
 
 def defaults(**changed: Any) -> str:

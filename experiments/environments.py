@@ -1,4 +1,4 @@
-"""Where other programs are: each in an environment of its own, made on the first run."""
+"""Where other programs are: in the environment of this process, or in one of their own, made on the first run."""
 
 import re
 from functools import cache
@@ -16,15 +16,17 @@ ENVIRONMENTS = ROOT / ".venv-peers"
 def python_of(name: str, install: bool = True) -> str | None:
     """Return the Python of another program, or None if it is not there.
 
-    If it may not be installed, as in quick runs, its own environment is taken if it is there, and the one of this
-    process otherwise if that has the program in the right version.
+    That is its own environment if there is one, the one of this process if that has the program in the right version,
+    and otherwise, if it may be installed, an environment that is made now.
     """
-    if install or (ENVIRONMENTS / name / "installed").exists():
+    if (ENVIRONMENTS / name / "installed").exists():
         return environment(ENVIRONMENTS, name)
     try:
-        return executable if f"{name} {version(name)}" == pinned(name) else None
+        if f"{name} {version(name)}" == pinned(name):
+            return executable
     except PackageNotFoundError:
-        return None
+        pass
+    return environment(ENVIRONMENTS, name) if install else None
 
 
 def pinned(name: str) -> str:

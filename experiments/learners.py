@@ -54,17 +54,17 @@ LEARNERS = [*OURS, *DAGS, *TREES]
 TITLES = {name: name for name in OURS} | {name: title for name, (title, *_) in (DAGS | TREES).items()}
 HOMES = {name: home for name, (_, home, _) in (DAGS | TREES).items()}
 SIZES, ROWS = (5, 7, 10, 15, 20), (250, 500, 1000, 10_000)
-NETWORKS = ("asia", "cancer", "earthquake", "survey", "sachs", "child", "insurance", "alarm", "hailfinder", "hepar2")
-NETWORKS += ("win95pts", "andes", "pigs")
+NETWORKS = (
+    "asia",
+    "cancer",
+    "earthquake",
+    "survey",
+    "sachs",
+    "child",
+    "alarm",
+)  # `experiments.networks` has larger ones
 REAL = ("alarm", "sachs", "mushroom", "titanic", "coronary", "car", "lizards", "chds", "phd-articles", "monks3")
-LARGE = ("child", "insurance", "alarm", "mushroom")  # many variables of several states: minutes with GRaSP
-HUGE = (
-    "hailfinder",
-    "hepar2",
-    "win95pts",
-    "andes",
-    "pigs",
-)  # one sample, and no pgmpy, whose minute ends before it does
+LARGE = ("child", "alarm", "mushroom")  # many variables of several states: minutes with GRaSP
 SLOW = ("causallearn_grasp", *TREES)  # some take more than 5 s for 20 variables
 KINDS = {"cstree": "random CStrees", "network": "networks", "real": "real data sets"}
 N_TEST = 10_000
@@ -82,8 +82,6 @@ def settings(task: dict[str, Any]) -> str:
 
 def models_of(learner: str, data: dict[str, Any], most: int) -> int:
     """Return on how many models, samples or splits a learner is tried: fewer where it or the data are slow."""
-    if data.get("name") in HUGE:
-        return 1
     return min(most, 3) if learner in SLOW or data.get("name") in LARGE else most
 
 
@@ -140,9 +138,9 @@ def log_prob_of_dag(dag: nx.DiGraph, train: Table, test: Table, added: float) ->
 _served: dict[str, Any] = {}
 
 
-def ask(learner: str, path: Path, install: bool) -> dict[str, Any]:
-    """Let another program learn edges."""
-    _, home, limit = DAGS[learner]
+def ask(learner: str, path: Path, install: bool, limit: float | None = None) -> dict[str, Any]:
+    """Let another program learn edges, within a limit of CPU seconds: its own, which is final, unless one is given."""
+    _, home, own = DAGS[learner]
     python = python_of(home, install)
     if python is None:
         return {"error": "cannot be installed"}
@@ -155,13 +153,13 @@ def ask(learner: str, path: Path, install: bool) -> dict[str, Any]:
             command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True, env=clean
         )
     process = _served[learner]
-    process.stdin.write(json.dumps([str(path), learner, limit]) + "\n")
+    process.stdin.write(json.dumps([str(path), learner, limit or own]) + "\n")
     process.stdin.flush()
     line = process.stdout.readline()
     if not line:
         process.communicate()
         del _served[learner]
-        return {"stopped": limit, "final": True}
+        return {"stopped": limit} if limit else {"stopped": own, "final": True}
     return json.loads(line)
 
 
@@ -220,8 +218,11 @@ def tree_peer(name: str, train: Path, test: Path, install: bool) -> dict[str, An
     return found
 
 
-def cell(task: dict[str, Any], install: bool = True) -> dict[str, Any]:
-    """Learn from one data set with one learner: held-out log-likelihood, structural distance, CPU seconds."""
+def cell(task: dict[str, Any], install: bool = True, limit: float | None = None) -> dict[str, Any]:
+    """Learn from one data set with one learner: held-out log-likelihood, structural distance, CPU seconds.
+
+    With a `limit` it is that of all other learners that learn graphs, in place of their own.
+    """
     train, test, true_dag, truth = data_of(task)
     learner = task["learner"]
     if learner in OURS:
@@ -234,7 +235,7 @@ def cell(task: dict[str, Any], install: bool = True) -> dict[str, Any]:
             names = [f"V{j}" for j in range(train.p)]  # what every program can read
             for path, rows in zip(paths, (train, test), strict=True):
                 write_benchpress(Table(rows.codes, names, rows.states), path)
-            found = ask(learner, paths[0], install) if learner in DAGS else tree_peer(learner, *paths, install)
+            found = ask(learner, paths[0], install, limit) if learner in DAGS else tree_peer(learner, *paths, install)
         if "stopped" in found or "error" in found:
             return found
         back = dict(zip(names, train.variables, strict=True))
@@ -286,8 +287,8 @@ def main(argv: list[str] | None = None) -> None:
     sets += [{"kind": "cstree", "p": p, "n": n, "seed": s} for p in sizes for n in rows for s in seeds]
     sets += [{"kind": "network", "name": name, "n": n, "seed": s} for name in networks for n in samples for s in seeds]
     sets += [{"kind": "real", "name": name, "seed": s} for name in real for s in seeds]
-    missing = {("network", name) for name in networks if not _there(name, True)}
-    missing |= {("real", name) for name in real if not _there(name, False)}
+    missing = {("network", name) for name in networks if not at_hand(name, True)}
+    missing |= {("real", name) for name in real if not at_hand(name, False)}
     sets = [data for data in sets if (data["kind"], data.get("name")) not in missing]
     tasks = [
         {**data, "learner": learner}
@@ -301,9 +302,9 @@ def main(argv: list[str] | None = None) -> None:
     ]
     results = compute("learners", partial(cell, install=not options.quick), tasks, options, harder, settings)
     dismiss()
-    found = with_averages(dict(zip(map(_name, tasks), results, strict=True)))
+    found = with_averages(dict(zip(map(name_of, tasks), results, strict=True)))
     if options.recorded:
-        done = [json.loads(name) for name, result in found.items() if result.get("stopped") != 0.0]
+        done = [task_of(name) for name, result in found.items() if result.get("stopped") != 0.0]
         sets = [data for data in sets if any(data.items() <= task.items() for task in done)]
         learners = [name for name in learners if any(task["learner"] == name for task in done)]
     page = Page(found, sets, learners)
@@ -315,18 +316,25 @@ def with_averages(found: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]
     """Return the results with the averaged predictions of our fits as a learner of their own."""
     more = {}
     for name, result in found.items():
-        task = json.loads(name)
+        task = task_of(name)
         if task["learner"] == "ours" and "averaged" in result:
             about = {key: result[key] for key in ("true",) if key in result}
-            more[_name({**task, "learner": AVERAGED})] = result["averaged"] | about
+            more[name_of({**task, "learner": AVERAGED})] = result["averaged"] | about
     return found | more
 
 
-def _name(task: dict[str, Any]) -> str:
+def name_of(task: dict[str, Any]) -> str:
+    """Return the name of a task among results."""
     return json.dumps(task, sort_keys=True)
 
 
-def _there(name: str, network: bool) -> bool:
+def task_of(name: str) -> dict[str, Any]:
+    """Return the task that has a name."""
+    return json.loads(name)
+
+
+def at_hand(name: str, network: bool) -> bool:
+    """Say whether a network or a data set can be read; if not, print why."""
     try:
         load_network(name) if network else real_table(name)
     except CslearnError as error:
@@ -345,9 +353,7 @@ def _outcomes(name: str | None, network: bool, p: int | None) -> int:
 
 def _suits(learner: str, data: dict[str, Any]) -> bool:
     """Say whether a learner is tried: cegpy makes a leaf for every outcome, and `cstrees` lists all stagings."""
-    if learner == "causallearn_grasp" and data.get("name") in (*LARGE, *HUGE):
-        return False
-    if learner.startswith("pgmpy") and data.get("name") in HUGE:
+    if learner == "causallearn_grasp" and data.get("name") in LARGE:
         return False
     if learner not in TREES:
         return True
@@ -362,7 +368,7 @@ class Page:
     def __init__(self, found: dict[str, Any], sets: list[dict[str, Any]], learners: list[str]) -> None:
         self.found, self.sets, self.learners = found, sets, learners
         self.others = [name for name in learners if name not in OURS]
-        measured = {json.loads(name)["learner"] for name, result in found.items() if "cpu" in result}
+        measured = {task_of(name)["learner"] for name, result in found.items() if "cpu" in result}
         self.ours = [name for name in learners if name in OURS and name in measured]
         # What is one row: how it is called in a table of its kind, and what its data have in common.
         self.groups: dict[str, list[tuple[list[Any], dict[str, Any]]]] = {kind: [] for kind in KINDS}
@@ -384,7 +390,7 @@ class Page:
     # -------------------------------------------------------- what was found
     def results(self, learner: str, group: dict[str, Any]) -> dict[int, dict[str, Any]]:
         """Return the results of a learner on some data, by seed."""
-        keys = {d["seed"]: _name({**d, "learner": learner}) for d in self.sets if group.items() <= d.items()}
+        keys = {d["seed"]: name_of({**d, "learner": learner}) for d in self.sets if group.items() <= d.items()}
         return {
             seed: self.found[key]
             for seed, key in keys.items()
@@ -424,8 +430,8 @@ class Page:
         error = float(np.std(differences, ddof=1) / math.sqrt(n)) if n > 1 else math.nan
         return float(np.mean(differences)), error, n
 
-    def _others_of_most_models(self, group: dict[str, Any]) -> list[str]:
-        tried = {name: n for name in self.others if (n := self.ahead(name, group)[2])}
+    def _others_of_most_models(self, group: dict[str, Any], of: str | None = None) -> list[str]:
+        tried = {name: n for name in self.others if (n := self.ahead(name, group, of)[2])}
         return [name for name, n in tried.items() if n == max(tried.values())]
 
     def best_other(self, group: dict[str, Any], what: str) -> str | None:
@@ -435,13 +441,14 @@ class Page:
         finite = {name: value for name, value in medians.items() if isinstance(value, float) and not math.isnan(value)}
         return best(finite, key=finite.__getitem__, default=None)
 
-    def hardest_other(self, group: dict[str, Any]) -> str | None:
+    def hardest_other(self, group: dict[str, Any], of: str | None = None) -> str | None:
         """Return the other learner that is furthest ahead of ours in the mean, or least behind."""
-        return max(self._others_of_most_models(group), key=lambda name: self.ahead(name, group)[0], default=None)
+        tried = self._others_of_most_models(group, of)
+        return max(tried, key=lambda name: self.ahead(name, group, of)[0], default=None)
 
-    def clearly_ahead(self, group: dict[str, Any]) -> list[str]:
+    def clearly_ahead(self, group: dict[str, Any], of: str | None = None) -> list[str]:
         """Return the other learners that are ahead of ours by more than two standard errors."""
-        leads = {name: self.ahead(name, group) for name in self._others_of_most_models(group)}
+        leads = {name: self.ahead(name, group, of) for name in self._others_of_most_models(group, of)}
         return [name for name, (lead, error, _) in leads.items() if lead > 2 * error]
 
     def place(self, group: dict[str, Any]) -> str:

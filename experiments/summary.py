@@ -6,7 +6,7 @@ python -m experiments.summary
 import json
 from typing import Any
 
-from experiments import density, learners, r_peers
+from experiments import density, learners, networks, r_peers
 from experiments.common import ROOT, table
 
 RESULTS = ROOT / "docs/reproduction/results"
@@ -24,7 +24,7 @@ def recorded(name: str) -> list[tuple[dict[str, Any], dict[str, Any]]]:
 
 def summary() -> str:
     """Return the table."""
-    return table(HEADS, [*_density(), *_r_peers(), *_learners()])
+    return table(HEADS, [*_density(), *_r_peers(), *_learners(), *_networks()])
 
 
 def _density() -> list[list[object]]:
@@ -72,21 +72,33 @@ def _r_peers() -> list[list[object]]:
 
 def _learners() -> list[list[object]]:
     """Compare with the one other learner that is furthest ahead in the mean, picked for each row of the page."""
-    found = learners.with_averages({learners._name(task): result for task, result in recorded("learners")})
-    tasks = list(map(json.loads, found))
-    sets = list({learners._name({k: v for k, v in t.items() if k != "learner"}): None for t in tasks})
+    found = learners.with_averages({learners.name_of(task): result for task, result in recorded("learners")})
+    tasks = list(map(learners.task_of, found))
+    sets = list({learners.name_of({k: v for k, v in t.items() if k != "learner"}): None for t in tasks})
     there = [name for name in learners.LEARNERS if any(task["learner"] == name for task in tasks)]
-    page = learners.Page(found, list(map(json.loads, sets)), there)
+    page = learners.Page(found, list(map(learners.task_of, sets)), there)
+    return [row for kind, title in NAMES.items() for row in _page(page, kind, title, [page.own])]
+
+
+def _networks() -> list[list[object]]:
+    """The same for larger networks, with the default and with contexts of two variables."""
+    page = networks.read({learners.name_of(task): result for task, result in recorded("networks")})
+    compared = [name for name in page.ours if name != learners.AVERAGED]
+    return _page(page, "network", "larger Bayesian networks", compared)
+
+
+def _page(page: learners.Page, kind: str, title: str, compared: list[str]) -> list[list[object]]:
+    """Return a row for each of ours that others are compared with: over the data that it was run on."""
     rows: list[list[object]] = []
-    for kind, title in NAMES.items():
+    for own in compared:
         leads = []
         for _, group in page.groups[kind]:
-            if (best := page.hardest_other(group)) is not None:
-                behind, error, _ = page.ahead(best, group)
+            if (best := page.hardest_other(group, own)) is not None:
+                behind, error, _ = page.ahead(best, group, own)
                 # Another may be ahead by less, and more clearly.
-                leads.append((-behind, bool(page.clearly_ahead(group)) if behind > 0 else behind < -2 * error))
-        own = page.own.replace("ours, beta 2", "one tree, `beta=2`").replace("ours", "one tree")
-        rows.append([title, own, f"the best of {len(page.others)} others", *_counted(leads)])
+                leads.append((-behind, bool(page.clearly_ahead(group, own)) if behind > 0 else behind < -2 * error))
+        told = own.replace("ours, beta 2", "one tree, `beta=2`").replace("ours", "one tree")
+        rows.append([title, told, f"the best of {len(page.others)} others", *_counted(leads)])
     return rows
 
 

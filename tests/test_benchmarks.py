@@ -75,6 +75,15 @@ def test_what_needs_data_or_peers_is_left_out_without_them(peers):
     assert set(program.chosen(peers=peers, data=True)) - set(without) == more
 
 
+def test_every_benchmark_that_is_run_is_in_one_part():
+    parts = [name for part in program.PARTS.values() for name in part]
+    assert sorted(parts) == sorted(program.chosen(peers=True, data=True))
+    assert program.chosen(peers=False, data=False, part="use") == ["start", "model"]
+    makefile = (FOLDER.parent / "Makefile").read_text(encoding="utf-8")
+    targets = re.search(r"^BENCH_PARTS := (.*)$", makefile, flags=re.MULTILINE)[1].split()
+    assert targets == [f"bench-{part}" for part in program.PARTS]
+
+
 def test_a_benchmark_that_fails_does_not_keep_the_next_from_running(monkeypatch, capsys):
     run = []
 

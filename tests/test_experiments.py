@@ -21,6 +21,7 @@ from experiments import (
     figure3,
     learners,
     mushroom,
+    networks,
     r_peers,
     sachs,
     staged_trees,
@@ -111,6 +112,46 @@ def test_other_learners(tmp_path, monkeypatch, capsys, others):
     for other in others:
         assert learners.TITLES[other] in text and pinned(learners.HOMES[other]) in text
     assert "| data | ours | best other | which | ours ahead by (nats a row) | models |" in capsys.readouterr().out
+
+
+def drawn(name, n, learner, gap, cpu=1.0):
+    task = {"kind": "network", "name": name, "n": n, "seed": 1, "learner": learner}
+    return {learners.name_of(task): {"true": -1.0, "held out": -1.0 - gap, "cpu": cpu, "shd": 3}}
+
+
+@real  # which has the network
+def test_networks(tmp_path, monkeypatch):
+    monkeypatch.setattr(networks, "LEARNERS", ["ours, beta 2", "agrum_bic"])
+    networks.main(["--quick", "--output", str(tmp_path)])
+    text = page("networks", tmp_path)
+    assert "asia (8 variables, 8 edges)" in text and "Too long" not in text
+    assert re.search(r"^\| asia \| 250 \| 0\.0\d+ \|", text, flags=re.MULTILINE)
+    if python_of("pyagrum", False) is not None:
+        assert re.search(r"^\| asia \| 250 \| 0\.0\d+ \| 0\.\d+ \(greedy, BIC\) \|", text, flags=re.MULTILINE)
+
+
+@real
+def test_the_page_of_networks_has_the_best_of_each_package_and_what_was_too_long():
+    found = drawn("child", 1000, "ours", 0.1) | drawn("child", 1000, "agrum_bic", 0.3)
+    found |= drawn("child", 1000, "agrum_bdeu", 0.2)
+    slow = {"kind": "network", "name": "child", "n": 1000, "seed": 1, "learner": "pgmpy_pc"}
+    found[learners.name_of(slow)] = {"stopped": 300.0}
+    found[learners.name_of({**slow, "name": "asia"})] = {"stopped": 0.0}  # not tried yet
+    read = networks.read(found)
+    assert read.learners == ["ours", "agrum_bdeu", "agrum_bic", "pgmpy_pc"]
+    text = networks.text(read)
+    assert "| child | 1,000 | 0.1000 | 0.2000 (greedy, BDeu) | none ended |" in text
+    assert "| child | 1,000 | **0.1000** | 0.2000 | 0.3000 | too long |" in text
+    assert "did not end within 300 CPU seconds" in text and "asia" not in text
+    rows = summary._page(read, "network", "networks", ["ours"])
+    assert rows == [["networks", "one tree", "the best of 3 others", 1, 1, 0, 0, 0]]
+
+
+def test_a_network_with_more_variables_and_rows_is_harder_for_the_same_learner():
+    stopped = {"kind": "network", "name": "alarm", "n": 1000, "seed": 1, "learner": "pgmpy_pc"}
+    assert networks.harder({**stopped, "name": "pigs", "n": 10_000}, stopped)
+    assert not networks.harder({**stopped, "name": "child"}, stopped)
+    assert not networks.harder({**stopped, "learner": "agrum_bic"}, stopped)
 
 
 @real
@@ -386,6 +427,7 @@ SETTINGS = {
     "figure2c": figure2.staged_settings,
     "figure3": figure3.settings,
     "learners": learners.settings,
+    "networks": learners.settings,
     "density": density.settings,
     "r_peers": r_peers.settings,
 }
@@ -502,7 +544,7 @@ def learned(differences, **other):
     found = {}
     for row, difference in zip(data, differences, strict=True):
         for learner, value in {"ours": 0.0, "agrum_bic": difference, **other}.items():
-            key = learners._name({**row, "learner": learner})
+            key = learners.name_of({**row, "learner": learner})
             found[key] = {"held out": -2.0 + value, "cpu": 1.0, "edges": 3 if learner == "ours" else 5}
     return learners.Page(found, data, ["ours", "agrum_bic", *other])
 
@@ -512,7 +554,7 @@ def test_differences_are_over_the_same_models_with_their_errors():
     mean, error, n = there.ahead("agrum_bic", {"kind": "real"})
     assert (mean, n) == (pytest.approx(0.2), 3)
     assert error == pytest.approx(0.1 / np.sqrt(3))
-    del there.found[learners._name({"kind": "real", "name": "set", "seed": 2, "learner": "agrum_bic"})]
+    del there.found[learners.name_of({"kind": "real", "name": "set", "seed": 2, "learner": "agrum_bic"})]
     assert there.ahead("agrum_bic", {"kind": "real"})[0] == pytest.approx(0.15)
     assert "| set | -2.000 | -1.850 | pyAgrum greedy, BIC | -0.1500 ± 0.0500 | 2 |" in there.short()
     averaged = learned([0.1, 0.2, 0.3], **{"ours, averaged": 0.5}).short()
@@ -537,7 +579,7 @@ def test_a_loss_is_told_with_what_was_measured_of_it():
 def test_a_median_over_fewer_models_than_others_of_its_column_says_so():
     there = learned([0.1, 0.2, 0.3])
     few = {"kind": "real", "name": "other", "seed": 0}
-    found = {learners._name({**few, "learner": name}): {"held out": -1.0, "cpu": 1.0} for name in there.learners}
+    found = {learners.name_of({**few, "learner": name}): {"held out": -1.0, "cpu": 1.0} for name in there.learners}
     both = learners.Page(there.found | found, [*there.sets, few], there.learners)
     assert both.body(both.groups["real"], "held out", 3) == [
         ["set", "-2.000", "**-1.800**"],
@@ -553,7 +595,7 @@ def test_the_best_other_is_the_best_of_the_figures_shown():
     assert there.best_other(group, "held out") == "agrum_bdeu" and there.hardest_other(group) == "agrum_bic"
     assert "| -1.900 | pyAgrum greedy, BDeu | -0.1000 ± 0.0000 |" in there.short()
     few = learned([0.0, 0.0, 0.9], agrum_bdeu=0.1)
-    del few.found[learners._name({"kind": "real", "name": "set", "seed": 2, "learner": "agrum_bdeu"})]
+    del few.found[learners.name_of({"kind": "real", "name": "set", "seed": 2, "learner": "agrum_bdeu"})]
     assert few.best_other(group, "held out") == "agrum_bic"
 
 

@@ -2,7 +2,10 @@
 
 import json
 import random
+import subprocess
+import sys
 import warnings
+from inspect import signature
 
 import numpy as np
 import pandas as pd
@@ -14,12 +17,14 @@ from cslearn.candidates import Knowledge
 from cslearn.data import as_table, discretize
 from cslearn.datasets import chickenpox_model
 from cslearn.errors import CslearnError
+from cslearn.estimators import Auto, Given
 from cslearn.orders import OrderPosterior
 
 VALUES = [
     *(None, True, False, 0, 1, -1, 2, 10**30, 0.5, -0.0, 1e308, float("nan"), float("inf")),
     *("", "x", "auto", "all", "yes", "carrier", "\0", "\ud800", "[/]", "a" * 1000, b"x"),
     *([], [1], ["carrier"], {}, {"carrier": "yes"}, {"a": 1}, (), set(), object(), np.nan, np.int8(3), pd.NA),
+    *(1j, range(3), frozenset([1]), np.array([1, 2]), np.array([[1.0, 0.0]]), pd.DataFrame({"a": [1]})),
 ]
 
 
@@ -71,13 +76,82 @@ def test_options_of_tables(rows, name):
         attempt(as_table, rows, **{name: value})
 
 
-@pytest.mark.parametrize("name", sorted(CStreeLearner(beta=2).get_params(deep=False)))
-def test_parameters_of_the_learner(rows, name):
-    quick = {"beta": 2, "search": cslearn.Chains(n_iter=20, n_chains=1)}
+@pytest.mark.parametrize("beta", [2, "auto"])
+@pytest.mark.parametrize("name", sorted(CStreeLearner().get_params(deep=False)))
+def test_parameters_of_the_learner(rows, name, beta):
+    quick = {"beta": beta, "search": cslearn.Chains(n_iter=20, n_chains=1)}
     for value in VALUES:
         if isinstance(value, int) and value == 10**30 and name == "max_memory":
             continue  # allowed, and no limit then
         attempt(CStreeLearner(**{**quick, name: value}).fit, rows[["exposed", "carrier"]])
+
+
+TREE = chickenpox_model()
+FUNCTIONS = {
+    cslearn.kl_divergence: {"p": TREE, "q": TREE},
+    cslearn.random_cstree: {"cards": 4},
+    cslearn.count_cstrees: {"cards": [2, 2, 3], "beta": 1},
+    cslearn.CStree: {"order": TREE.order, "stagings": TREE.stagings, "states": TREE.states},
+    cslearn.LDAG: {"graph": TREE.to_dag(), "labels": {}, "states": TREE.states},
+    cslearn.pack: {"source": {"a": [0, 1], "b": [1, 0]}},
+}
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_parameters_of_functions(tmp_path, monkeypatch, function):
+    monkeypatch.chdir(tmp_path)  # some of the values are names of files
+    for name in signature(function).parameters:
+        for value in VALUES:
+            attempt(function, **{**FUNCTIONS[function], name: value})
+
+
+SETTINGS = [cslearn.Chains, cslearn.PC, cslearn.GRaSP, cslearn.All, cslearn.Screen, Auto, Given]
+
+
+@pytest.mark.parametrize("kind", SETTINGS)
+def test_parameters_that_belong_together(rows, kind):
+    chains = {"n_iter": 20, "n_chains": 1}
+    for name in signature(kind).parameters:
+        for value in VALUES:
+            given = {"sets": "all"} if kind is Given else chains if kind is cslearn.Chains else {}
+            try:
+                settings = kind(**{**given, name: value})
+            except CslearnError:
+                continue
+            used = {"search": settings} if kind is cslearn.Chains else {"candidates": settings}
+            learner = CStreeLearner(**{"beta": 2, "search": cslearn.Chains(**chains), **used})
+            attempt(learner.fit, rows[["exposed", "carrier"]])
+
+
+@pytest.mark.parametrize("name", ["X", "sample_weight", "interventions"])
+def test_what_is_learned_from(rows, name):
+    for beta in (2, "auto"):
+        learner = CStreeLearner(beta=beta, search=cslearn.Chains(n_iter=20, n_chains=1))
+        for value in VALUES:
+            attempt(learner.fit, **{"X": rows, name: value})
+
+
+def test_names_of_models_that_are_none():
+    for value in VALUES:
+        if not isinstance(value, int | str):  # numbers of open files, and names of files that are not there
+            for read in (CStree.load, cslearn.CStreeEnsemble.load):
+                with pytest.raises(CslearnError):
+                    read(value)
+
+
+def test_a_matrix_is_no_seed():
+    """NumPy goes on taking it apart until the stack of the process is used up."""
+    code = "import numpy, warnings; warnings.simplefilter('ignore'); from cslearn.datasets import chickenpox_model\n"
+    code += "chickenpox_model().sample(2, random_state=numpy.matrix([[1]]))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "InputError: random_state is a whole number from 0" in done.stderr
+
+
+def test_small_numbers_of_numpy_count_like_those_of_python():
+    chains = cslearn.Chains(n_iter=np.int16(300), n_chains=np.int8(2), burn_in=np.int8(3))
+    assert chains == cslearn.Chains(n_iter=300, n_chains=2, burn_in=3)
+    assert type(chains.n_iter) is int
 
 
 def test_use_of_a_model(rows):

@@ -106,7 +106,7 @@ def test_concentration():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"method": "some"}, "one of 'uniform', 'tree', 'split', 'grow'"),
+        ({"method": "some"}, 'method is "uniform", "tree", "split" or "grow", not'),
         ({"method": "grow", "max_stages": 0}, "max_stages"),
         ({"method": "grow", "max_parents": -1}, "max_parents"),
         ({"p_context": 2}, "p_context is a probability"),

@@ -214,6 +214,16 @@ def test_text_files(name, missing, tmp_path):
     assert [list(map(type, labels)) for labels in packed.states] == [list(map(type, x)) for x in expected.states]
 
 
+@pytest.mark.parametrize("several", ["one", "wildcard", "list"])
+def test_no_file_that_is_read_is_replaced_by_the_packed_table(tmp_path, several):
+    path = write_csv(tmp_path)
+    before = path.read_bytes()
+    source = {"one": path, "wildcard": tmp_path / "*.csv", "list": [path]}[several]
+    with pytest.raises(InputError, match="would replace .*, which is read: give another name"):
+        pack(source, path, missing="state")
+    assert path.read_bytes() == before
+
+
 def test_parts_of_text_and_other_markers(tmp_path):
     path = write_csv(tmp_path)
     for i in range(5):

@@ -117,6 +117,9 @@ OVER_AN_INPUT = {
     "discretize, cuts": ["discretize", "{data}", "--cuts", "{data}"],
     "discretize, both": ["discretize", "{data}", "--cuts", "{new}", "-o", "{new}"],
     "convert": ["convert", "{model}", "{model}"],
+    "fit, one of many": ["fit", "{folder}/*.csv", "-o", "{data}"],
+    "pack, one of many": ["pack", "{folder}/*.csv", "-o", "{data}"],
+    "pack, cuts": ["pack", "{data}", "--cuts", "{knowledge}", "-o", "{knowledge}"],
 }
 
 
@@ -126,6 +129,7 @@ def test_no_command_writes_over_what_it_reads(run, data, model, tmp_path, name):
     knowledge.write_text("{}")
     link.symlink_to(model)
     places = {"data": data, "model": model, "knowledge": knowledge, "link": link, "new": tmp_path / "new.json"}
+    places["folder"] = data.parent
     before = {path: path.read_bytes() for path in (data, model, knowledge)}
     code, _, err = run(*(part.format(**places) for part in OVER_AN_INPUT[name]))
     assert code == 2

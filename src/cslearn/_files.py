@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import glob
 import gzip
 import json
 import os
@@ -12,7 +13,7 @@ import secrets
 import stat
 import sys
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -23,7 +24,9 @@ __all__ = [
     "atomic_write",
     "check_file",
     "check_many",
+    "check_not_read",
     "check_writable",
+    "find_files",
     "n_values",
     "read_bytes",
     "read_json",
@@ -135,6 +138,22 @@ def same_file(one: str | os.PathLike[str], other: str | os.PathLike[str]) -> boo
     return stat.S_ISREG(here.st_mode) and os.path.samestat(here, there)
 
 
+def check_not_read(
+    path: str | os.PathLike[str], inputs: Iterable[str | os.PathLike[str]], called: str = "the file"
+) -> None:
+    """Refuse to write a file that is read: what was in it would be lost.
+
+    Examples
+    --------
+    >>> from cslearn._files import check_not_read
+    >>> check_not_read("parts/new.cspack", ["parts/a.csv", "parts/b.csv"])
+    """
+    for source in inputs:
+        if same_file(path, source):
+            name = os.fspath(path)
+            raise InputError(f"{called} {name} would replace {os.fspath(source)}, which is read: give another name")
+
+
 @contextlib.contextmanager
 def _errors_of_writing(path: str | os.PathLike[str]) -> Iterator[None]:
     try:
@@ -215,8 +234,21 @@ def check_file(path: str | os.PathLike[str]) -> None:
         raise FileError(f"{name} is a directory. Give the name of a file.")
 
 
+def find_files(path: str | os.PathLike[str]) -> list[Path]:
+    """Return the file, or the files in the order of their names if there are wildcards (``*``, ``?``, ``[a-z]``)."""
+    text = os.fspath(path)
+    if not glob.has_magic(text) or os.path.exists(text):
+        return [Path(text)]
+    found = sorted(Path(name) for name in glob.glob(text, recursive=True) if os.path.isfile(name))
+    if not found:
+        raise FileError(f"There is no file that {text} fits. Check the name and the directory.")
+    return found
+
+
 def read_bytes(path: str | os.PathLike[str]) -> bytes:
     """Return the content of a file, unpacked if its name ends in ``.gz``; never more than :data:`SIZE_LIMIT` bytes."""
+    if not isinstance(path, str | os.PathLike):
+        raise InputError(f"a file is given by its name or path, not by {path!r}")
     file = Path(path)
     try:
         if file.suffix.lower() == ".gz":

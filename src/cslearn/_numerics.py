@@ -44,6 +44,8 @@ def as_generator(random_state: RandomState) -> np.random.Generator:
     if isinstance(random_state, np.random.RandomState):
         return np.random.default_rng(random_state.randint(0, 2**31, size=4))
     try:
+        if getattr(random_state, "ndim", 0) > 1:  # NumPy takes a matrix apart without end, which ends the process
+            raise TypeError
         return np.random.default_rng(random_state)
     except (TypeError, ValueError):
         raise InputError(f"random_state is a whole number from 0, a generator or None, not {random_state!r}") from None

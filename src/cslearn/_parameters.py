@@ -6,7 +6,7 @@ refusal is made of the row, in the words of the caller, and the error tells whic
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import MISSING, fields, replace
 from math import inf
 from numbers import Integral, Real
@@ -19,8 +19,11 @@ from cslearn.errors import InputError
 
 __all__ = [
     "CALLABLE",
+    "LABELS",
     "MAPPING",
+    "NAMES",
     "PATH",
+    "STATES",
     "Row",
     "Rule",
     "Settings",
@@ -114,11 +117,13 @@ def whole(least: int, most: int | None = None) -> Rule:
     )
 
 
-def number(words: str, *, least: float = -inf, above: float = -inf, below: float = inf) -> Rule:
+def number(words: str, *, least: float = -inf, above: float = -inf, below: float = inf, most: float = inf) -> Rule:
     """Allow numbers in a range, which `words` describe."""
 
     def holds(x: Any) -> bool:
-        return not isinstance(x, bool) and isinstance(x, Real) and above < float(x) < below and float(x) >= least
+        if isinstance(x, bool) or not isinstance(x, Real):
+            return False
+        return above < float(x) < below and least <= float(x) <= most
 
     return Rule(words, holds)
 
@@ -130,7 +135,26 @@ def kind(words: str, *types: type) -> Rule:
 
 PATH = Rule("the name of a file", lambda x: isinstance(x, str | PathLike) and bool(str(x)))
 MAPPING = kind("a mapping", Mapping)
+NAMES = Rule("a sequence of names", lambda x: _are_names(x), textual=False)
+
+
+def _of_sequences(x: Any) -> bool:
+    return isinstance(x, Mapping) and all(isinstance(value, Iterable) for value in x.values())
+
+
+STATES = Rule("a mapping from names to sequences of states", _of_sequences, textual=False)
+LABELS = Rule(
+    "a mapping from edges, pairs of names, to sequences of contexts",
+    lambda x: _of_sequences(x) and all(isinstance(edge, tuple) and len(edge) == 2 for edge in x),
+    textual=False,
+)
 CALLABLE = Rule("a function", callable)
+
+
+def _are_names(x: Any) -> bool:
+    if not isinstance(x, Iterable) or isinstance(x, bytes | Mapping):
+        return False
+    return isinstance(x, Iterator) or all(isinstance(name, Hashable) for name in x)
 
 
 class Settings:
@@ -143,6 +167,10 @@ class Settings:
 
     def __post_init__(self) -> None:
         check(self.allowed, vars(self))
+        for name, value in vars(self).items():
+            # Numbers of NumPy become Python's: they would count in their own few bits.
+            if isinstance(value, Real) and type(value).__module__ != "builtins":
+                object.__setattr__(self, name, int(value) if isinstance(value, Integral) else float(value))
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters by name, as scikit-learn asks for them."""

@@ -8,6 +8,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from cslearn._numerics import RandomState, as_generator
+from cslearn._parameters import NAMES, Row, Table, check, number, whole
 from cslearn.cstree import CStree
 from cslearn.errors import InputError, LimitError
 from cslearn.stagings import Context, Staging, draw
@@ -18,6 +19,17 @@ from cslearn.stagings.types import Scope, as_scope
 __all__ = ["random_cstree"]
 
 Method = Literal["uniform", "tree", "split", "grow"]
+
+
+ALLOWED: Table = {
+    "method": Row(*get_args(Method)),
+    "p_context": Row(number("a probability", least=0.0, most=1.0)),
+    "max_stages": Row(whole(1)),
+    "max_parents": Row(whole(0), None),
+    "concentration": Row(number("a positive number", above=0.0), None),
+    "order": Row(NAMES, None),
+}
+MOST_VARIABLES = 1 << 20
 
 
 def random_cstree(
@@ -80,18 +92,10 @@ def random_cstree(
     (8, 8)
     """
     check_beta(beta)
+    check(ALLOWED, locals())
     rng = as_generator(random_state)
     states = _named_states(cards)
-    if method not in get_args(Method):
-        raise InputError(
-            f"there is no method {method!r} of drawing a CStree; choose one of {', '.join(map(repr, get_args(Method)))}"
-        )
-    if not 0 <= p_context <= 1:
-        raise InputError(f"p_context is a probability, not {p_context!r}")
-    if max_stages < 1:
-        raise InputError(f"max_stages is 1, 2, ..., not {max_stages!r}")
-    if max_parents is not None and max_parents < 0:
-        raise InputError(f"max_parents is 0, 1, 2, ..., not {max_parents!r}")
+    order = None if order is None else list(order)
     if order is None:
         order = [list(states)[i] for i in rng.permutation(len(states))]
     largest = [len(states[v]) for v in order[:-1] if v in states and len(states[v]) > 1]
@@ -113,8 +117,6 @@ def random_cstree(
     tree = CStree(order, stagings, states=states)
     if concentration is None:
         return tree
-    if not concentration > 0:
-        raise InputError(f"concentration is a positive number, not {concentration!r}")
     return tree.with_parameters(
         {v: rng.dirichlet([concentration] * len(states[v]), size=len(stagings[v])) for v in order}
     )
@@ -122,9 +124,11 @@ def random_cstree(
 
 def _named_states(cards: int | Sequence[int] | Mapping[str, int | Sequence[Any]]) -> dict[str, tuple[Any, ...]]:
     if isinstance(cards, int | np.integer):
+        if not 0 <= cards <= MOST_VARIABLES:
+            raise InputError(f"the number of variables is at most {MOST_VARIABLES:,}, and not negative; not {cards!r}")
         cards = [2] * int(cards)
     if not isinstance(cards, Mapping):
-        cards = {f"X{i}": int(d) for i, d in enumerate(cards, start=1)}
+        cards = {f"X{i}": d for i, d in enumerate(as_scope(cards).values(), start=1)}
     return {v: tuple(labels) for v, labels in as_scope(cards).items()}
 
 

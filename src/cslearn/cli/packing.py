@@ -77,7 +77,7 @@ def pack(
     if (output is None) == (into is None):
         raise InputError("say where the packed table goes: to a new file (-o), or into one that is there (--into)")
     target = Path(str(output or into))
-    check_outputs({"-o" if into is None else "--into": target}, [Path(name) for name in data])
+    check_outputs({"-o" if into is None else "--into": target}, [*map(Path, data), cuts])
     begin = perf_counter()
     with pack_progress() as progress:
         packed = pack_rows(

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from itertools import combinations
 from pathlib import Path
 
-from cslearn._files import atomic_write, check_writable, same_file
+from cslearn._files import atomic_write, check_not_read, check_writable, find_files, same_file
 from cslearn.cli.streams import plain
 from cslearn.errors import InputError
 
@@ -22,13 +22,12 @@ def check_outputs(outputs: Mapping[str, Path | None], inputs: Iterable[Path | No
     outputs : mapping of str to path or None
         The files that will be written, by the options that name them; None was not asked for.
     inputs : iterable of path or None
-        The files that are read.
+        The files that are read; names may have wildcards.
     """
+    sources = [file for source in inputs if source is not None for file in find_files(source)]
     given = {option: path for option, path in outputs.items() if path is not None}
     for option, path in given.items():
-        for source in inputs:
-            if source is not None and same_file(path, source):
-                raise InputError(f"{option} {path} would replace {source}, which is read: give another name")
+        check_not_read(path, sources, option)
         check_writable(path)
     for (first, one), (second, other) in combinations(given.items(), 2):
         if same_file(one, other):

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cslearn._numerics import RandomState, as_generator
+from cslearn._parameters import MAPPING, NAMES, STATES, Row, check
 from cslearn._wording import option, wording
 from cslearn.counts import draw_states, stage_counts, stage_of_rows
 from cslearn.cstree.parameters import Method, estimate
@@ -35,6 +36,15 @@ __all__ = ["CStree"]
 Floats = NDArray[np.float64]
 
 CELL_LIMIT = 1 << 31  # of a table that is drawn: two gigabytes of codes, and several times that as text
+
+
+ALLOWED = {
+    "order": Row(NAMES),
+    "stagings": Row(MAPPING),
+    "parameters": Row(MAPPING, None),
+    "states": Row(STATES),
+    "learning": Row(MAPPING, None),
+}
 
 
 class CStree:
@@ -109,6 +119,7 @@ class CStree:
         states: Mapping[str, Sequence[Any]],
         learning: Mapping[str, Any] | None = None,
     ) -> None:
+        check(ALLOWED, locals())
         labels = {v: tuple(x.item() if isinstance(x, np.generic) else x for x in s) for v, s in states.items()}
         self._set(order=tuple(order), states=MappingProxyType(labels), variables=tuple(labels))
         _check_order_and_states(self.order, self.states)

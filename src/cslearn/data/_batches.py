@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cslearn._files import check_file
+from cslearn._files import check_file, find_files
 from cslearn.data._extra import pyarrow
 from cslearn.data._labels import listing
 from cslearn.data._text import check_header, read_header, separator_of
 from cslearn.errors import FileError, InputError
 
-__all__ = ["Batch", "Stream", "kinds_of", "only_in_batches", "open_stream"]
+__all__ = ["Batch", "Stream", "files_of", "kinds_of", "only_in_batches", "open_stream"]
 
 BATCH_ROWS = 1 << 16
 BLOCK_BYTES = 1 << 22  # of a text file, read at a time
@@ -50,12 +50,10 @@ class Stream:
 
 def open_stream(source: Any, *, sep: str | None = None) -> Stream | None:
     """Open a source that comes in batches; None if it is none of that kind."""
-    if isinstance(source, str | os.PathLike):
-        paths = find_files(source)
-        return open_files(paths, sep) if len(paths) > 1 or _is_streamed(paths[0]) else None
+    if paths := files_of(source):
+        single = isinstance(source, str | os.PathLike) and len(paths) == 1
+        return None if single and not _is_streamed(paths[0]) else open_files(paths, sep)
     if isinstance(source, list | tuple) and source:
-        if all(isinstance(item, str | os.PathLike) for item in source):
-            return open_files([path for item in source for path in find_files(item)], sep)
         return _open_batches(source) if all(_is_batch(item) for item in source) else None
     kinds = kinds_of(source)
     if "pandas.DataFrame" in kinds or "polars.DataFrame" in kinds:
@@ -119,15 +117,13 @@ def _is_batch(item: object) -> bool:
 
 
 # ---------------------------------------------------------------- files
-def find_files(path: str | os.PathLike[str]) -> list[Path]:
-    """Return the file, or the files in the order of their names if there are wildcards (``*``, ``?``, ``[a-z]``)."""
-    text = os.fspath(path)
-    if not glob.has_magic(text) or os.path.exists(text):
-        return [Path(text)]
-    found = sorted(Path(name) for name in glob.glob(text, recursive=True) if os.path.isfile(name))
-    if not found:
-        raise FileError(f"There is no file that {text} fits. Check the name and the directory.")
-    return found
+def files_of(source: Any) -> list[Path]:
+    """Return the files that a source names; none if it is something else."""
+    if isinstance(source, str | os.PathLike):
+        return find_files(source)
+    if isinstance(source, list | tuple) and all(isinstance(item, str | os.PathLike) for item in source):
+        return [path for item in source for path in find_files(item)]
+    return []
 
 
 def _is_streamed(path: Path) -> bool:

@@ -10,8 +10,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cslearn._files import check_not_read
+from cslearn._parameters import CALLABLE, PATH, Row, check, kind, whole
+from cslearn._parameters import Table as Table_
 from cslearn._wording import keyword
-from cslearn.data._batches import Stream, open_stream
+from cslearn.data._batches import Stream, files_of, open_stream
 from cslearn.data._checks import DEFAULT_MAX_STATES, check_categorical
 from cslearn.data._collapsing import distinct_rows
 from cslearn.data._columns import Column
@@ -23,7 +26,16 @@ from cslearn.data._passes import Cut, Pass, Spool, numbers_in, weights_from_arra
 from cslearn.data._planes import Part, Words, bits_of, ones, plane_starts, words_of
 from cslearn.data.discretizing import Discretizer
 from cslearn.data.packed import PackedTable, build, concatenate, fingerprint_of
-from cslearn.data.reading import as_table, check_known, choose, refuse, refuse_empty, wanted_names, warn_constant
+from cslearn.data.reading import (
+    ALLOWED,
+    as_table,
+    check_known,
+    choose,
+    refuse,
+    refuse_empty,
+    wanted_names,
+    warn_constant,
+)
 from cslearn.errors import FileError, InputError
 
 __all__ = ["check_states_found", "pack"]
@@ -33,6 +45,18 @@ __all__ = ["check_states_found", "pack"]
 _GAIN, _GAIN_WITH_WEIGHTS = 16.0, 2.0
 _MOST_STATES = 1 << 15  # of a column that is not asked about
 _MOST_DISTINCT = 1 << 22  # rows beyond which merging is given up: they are looked up in memory
+
+
+_ALLOWED: Table_ = {
+    **{name: ALLOWED[name] for name in ("variables", "leave_out", "states", "na_values")},
+    "path": Row(PATH, None),
+    "into": Row(kind("a PackedTable", PackedTable), None),
+    "missing": ALLOWED["missing"],
+    "max_states": Row(whole(1), None),
+    "discretizer": Row(kind("a Discretizer", Discretizer), None),
+    "collapse": Row(kind("True or False", bool), "auto"),
+    "progress": Row(CALLABLE, None),
+}
 
 
 def pack(
@@ -103,9 +127,10 @@ def pack(
     >>> packed.states
     ((0, 1), ('x', 'y'))
     """
-    if collapse not in (True, False, "auto"):
-        raise InputError(f'collapse must be True, False or "auto", not {collapse!r}.')
-    check = None if into is None or path is None else _unchanged(path, into)
+    check(_ALLOWED, locals())
+    if path is not None:
+        check_not_read(path, files_of(source))
+    unchanged = None if into is None or path is None else _unchanged(path, into)
     stream = open_stream(source, sep=sep)
     if stream is None:
         if discretizer is not None:
@@ -125,7 +150,7 @@ def pack(
         gain = _least_gain(collapse, weighted=packed.weights is not None)
         packed = packed if gain is None else packed.collapse(gain)
         if into is not None:
-            return _added(into, packed, path, check)
+            return _added(into, packed, path, unchanged)
         if path is None:
             return packed
         packed.save(path)
@@ -145,7 +170,7 @@ def pack(
         known = {} if into is None else dict(zip(into.variables, into.states, strict=True))
         finish = _Finish(passing, spool, stream.text, tokens, given, known, missing, max_states)
         gain = _least_gain(collapse, weighted=sample_weight is not None)
-        return finish.table(path, into, gain, check)
+        return finish.table(path, into, gain, unchanged)
 
 
 def check_states_found(states: Mapping[str, Sequence[State]], n: int, max_states: int = DEFAULT_MAX_STATES) -> None:

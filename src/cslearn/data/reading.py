@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cslearn._parameters import Row, Rule, check, kind, whole
+from cslearn._parameters import NAMES, Row, Rule, check, kind, whole
 from cslearn._parameters import Table as Table_
 from cslearn._wording import keyword, offers, option, wording
 from cslearn.data._batches import only_in_batches
@@ -39,10 +39,9 @@ __all__ = ["DEFAULT_NA_VALUES", "as_table", "check_known", "choose", "refuse", "
 _SHOWN = 10  # problems in a message
 
 
-_NAMES = Rule("a sequence of names", lambda x: isinstance(x, Iterable) and not isinstance(x, bytes | Mapping), False)
 ALLOWED: Table_ = {
-    "variables": Row(_NAMES, None),
-    "leave_out": Row(_NAMES),
+    "variables": Row(NAMES, None),
+    "leave_out": Row(NAMES),
     "states": Row(kind("a mapping from names to sequences of labels", Mapping), None),
     "missing": gaps_row("error", "drop", "state"),
     "na_values": Row(
@@ -267,6 +266,7 @@ def choose(
     columns: Sequence[str], wanted: list[str] | None, weight_name: str | None, leave_out: Collection[str]
 ) -> list[str]:
     """Give the columns that are variables."""
+    leave_out = [str(name) for name in leave_out]  # as columns of a frame are called, numbers included
     check_known(leave_out, columns, f"{keyword('leave_out')} names")
     if weight_name is not None:
         check_known([weight_name], columns, f"{keyword('sample_weight')} names")

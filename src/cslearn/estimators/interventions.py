@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from typing import Any
 
 import numpy as np
@@ -81,6 +82,11 @@ def _mask(interventions: Any, names: list[str], n: int) -> NDArray[np.bool_]:
                 f"a mask of interventions holds True and False, with shape ({n}, {len(names)}); this one {what}"
             )
         return array.astype(bool)
+    if array.ndim != 1:
+        raise InputError(
+            "interventions are the name of a column, one entry for each row, or a mask of True and False with a column"
+            f" for each variable, not {reprlib.repr(interventions)}"
+        )
     if array.shape != (n,):
         raise InputError(f"interventions have {len(array)} entries, but there are {n} rows")
     mask = np.zeros((n, len(names)), dtype=bool)

@@ -18,7 +18,7 @@ from cslearn._wording import option
 from cslearn.candidates.sets import DEFAULT_MEMORY
 from cslearn.errors import LimitError
 from cslearn.estimators.growing import MANY, default_moves, grown_prior, most_moves
-from cslearn.estimators.settings import Chains, chains_of, selection_of
+from cslearn.estimators.settings import Auto, Chains, Screen, chains_of, selection_of
 from cslearn.grown import DEEPEST, GrownScores
 from cslearn.orders import FIRST_ESS, default_max_iter, default_n_iter
 from cslearn.orders.lookup import are_looked_up
@@ -172,8 +172,8 @@ class Plan:
     ) -> Plan:
         """Return the plan for variables of these cardinalities, with parameters as those of the learner."""
         trees = grown_prior(beta, prior, sorted(cards))
-        selection = selection_of(candidates).arguments()
-        of_trees = trees is not None and selection["candidates"] in ("auto", "screen")
+        chosen = selection_of(candidates)
+        selection, of_trees = chosen.arguments(), trees is not None and isinstance(chosen, Auto | Screen)
         if of_trees:
             # Contexts are filled when they are visited: there is no table that would have to hold all candidates.
             selection["candidates"] = "all"

@@ -29,6 +29,7 @@ from math import prod
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from cslearn._parameters import LABELS, STATES, Row, check, kind
 from cslearn.errors import InputError, LimitError
 from cslearn.graphs.patterns import PATTERN_LIMIT, hole, smallest_cover
 from cslearn.graphs.relations import CSIRelation, label_relations
@@ -86,6 +87,10 @@ class LDAG:
     ) -> None:
         import networkx as nx
 
+        check(
+            {"graph": Row(kind("a DiGraph of networkx", nx.DiGraph)), "labels": Row(LABELS), "states": Row(STATES)},
+            {"graph": graph, "labels": labels, "states": states},
+        )
         self.states: Mapping[str, tuple[Any, ...]] = MappingProxyType({v: tuple(s) for v, s in states.items()})
         unknown = [v for v in graph if v not in self.states]
         if unknown:

@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 
 from cslearn._numerics import RandomState
+from cslearn._parameters import Row, Table, check, kind, whole
 from cslearn._wording import wording
 from cslearn.cstree import CStree
 from cslearn.cstree.joint import log_joint
@@ -45,6 +46,14 @@ class Divergence(float):
         if not self.n_samples:
             return f"{float(self)} (exact)"
         return f"{float(self):.6g} ± {self.standard_error:.2g} (Monte Carlo, {self.n_samples:,} draws)"
+
+
+ALLOWED: Table = {
+    "p": Row(kind("a CStree", CStree)),
+    "q": Row(kind("a CStree", CStree)),
+    "method": Row("auto", "exact", "monte carlo"),
+    "n_samples": Row(whole(2)),
+}
 
 
 def kl_divergence(
@@ -88,9 +97,8 @@ def kl_divergence(
     >>> kl_divergence(big, big, n_samples=1000)
     0 ± 0 (Monte Carlo, 1,000 draws)
     """
+    check(ALLOWED, locals())
     _check_same_variables(p, q)
-    if method not in ("auto", "exact", "monte carlo"):
-        raise InputError(f"there is no method {method!r}; choose 'auto', 'exact' or 'monte carlo'")
     size = prod(map(len, p.states.values()))
     if method == "exact" or (method == "auto" and size <= EXACT_LIMIT):
         if size > EXACT_LIMIT:
@@ -99,8 +107,6 @@ def kl_divergence(
                 " use method='monte carlo'"
             )
         return _exact(p, q)
-    if n_samples < 2:
-        raise InputError(f"n_samples is at least 2, not {n_samples!r}")
     if _leaves_support(p, q):
         return Divergence(inf)
     drawn = p.sample_table(n_samples, random_state)

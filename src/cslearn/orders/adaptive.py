@@ -124,8 +124,9 @@ def adapted_ess(scores: Scores, order: Sequence[str]) -> float:
     for t, v in enumerate(order):
         _, staging = scores.best_staging(v, order[:t])
         found, size = scores.stage_counts(v, staging.contexts)
-        counts.append(found)
-        sizes.append(size)
+        seen = found.any(axis=1)  # stages without rows say nothing, and may be very many
+        counts.append(found[seen])
+        sizes.append(size[seen])
 
     def value(ess: float) -> float:
         return _log_likelihood(counts, sizes, ess) - log(ess / FIRST_ESS) ** 2 / 2
@@ -138,8 +139,9 @@ def _log_likelihood(counts: list[NDArray[np.float64]], sizes: list[NDArray[np.fl
     total = 0.0
     for found, size in zip(counts, sizes, strict=True):
         a_stage = ess / size
-        a_cell = a_stage[:, None] / found.shape[1]
-        total += float((gammaln(a_cell + found) - gammaln(a_cell)).sum())
+        stage, state = found.nonzero()
+        a_cell = a_stage[stage] / found.shape[1]
+        total += float((gammaln(a_cell + found[stage, state]) - gammaln(a_cell)).sum())
         total -= float((gammaln(a_stage + found.sum(axis=1)) - gammaln(a_stage)).sum())
     return total
 

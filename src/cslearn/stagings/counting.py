@@ -11,7 +11,8 @@ from typing import Any, Literal, cast, get_args
 
 import numpy as np
 
-from cslearn.errors import InputError
+from cslearn._parameters import NAMES, Row, check
+from cslearn.errors import InputError, LimitError
 from cslearn.stagings.cover import BoxCover
 from cslearn.stagings.types import as_scope
 
@@ -173,6 +174,7 @@ def count_cstrees(cards: Cards, beta: int, order: Sequence[Any] | None = None) -
     9600
     """
     check_beta(beta)
+    check({"order": Row(NAMES, None)}, {"order": order})
     cardinality = {variable: len(states) for variable, states in as_scope(cards).items()}
     if order is not None:
         if Counter(order) != Counter(list(cardinality)):
@@ -195,7 +197,12 @@ def count_cstrees(cards: Cards, beta: int, order: Sequence[Any] | None = None) -
         return total
 
     same_kind = prod(factorial(multiplicity[d]) for d in kinds)
-    return same_kind * weighted_orders(tuple(multiplicity[d] for d in kinds))
+    try:
+        return same_kind * weighted_orders(tuple(multiplicity[d] for d in kinds))
+    except RecursionError:
+        raise LimitError(
+            f"the orders of {len(cardinality):,} variables are too many to sum over: give one of them (order=)"
+        ) from None
 
 
 def max_stages(cards: Cards, beta: int, candidates: Iterable[Any] | None = None) -> int:

@@ -7,6 +7,7 @@ of contexts whose stages partition the level.
 
 from __future__ import annotations
 
+import reprlib
 from collections import Counter
 from collections.abc import Hashable, ItemsView, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from functools import cached_property
 from itertools import chain, islice, product
 from math import prod
 from types import MappingProxyType
-from typing import Any
+from typing import Any, SupportsIndex
 
 from cslearn._wording import condition
 from cslearn.errors import InputError, LimitError
@@ -66,13 +67,19 @@ class Context(Mapping[Any, Any]):
     _hash: int
 
     def __init__(self, assignment: Mapping[Any, Any] | Iterable[tuple[Any, Any]] = ()) -> None:
-        pairs = list(assignment.items() if isinstance(assignment, Mapping) else assignment)
-        object.__setattr__(self, "_assignment", dict(pairs))
+        try:
+            pairs = list(assignment.items() if isinstance(assignment, Mapping) else assignment)
+            found = dict(pairs), hash(frozenset(pairs))
+        except (TypeError, ValueError):
+            raise InputError(
+                f"a context is a mapping of variables to states, or pairs of these, not {reprlib.repr(assignment)}"
+            ) from None
+        object.__setattr__(self, "_assignment", found[0])
         if len(self._assignment) != len(pairs):
             counts = Counter(variable for variable, _ in pairs)
             twice = next(name for name, count in counts.items() if count > 1)
             raise InputError(f"a context gives one state to a variable, but {twice!r} is assigned twice")
-        object.__setattr__(self, "_hash", hash(frozenset(pairs)))
+        object.__setattr__(self, "_hash", found[1])
 
     __setattr__ = frozen
 
@@ -302,10 +309,18 @@ class Staging:
 
 def as_scope(scope: Mapping[Any, Any] | Sequence[int]) -> Scope:
     """Return a level's variables with their states, from states, cardinalities or a sequence of these."""
-    items = scope.items() if isinstance(scope, Mapping) else enumerate(scope)
     full: dict[Any, tuple[Any, ...]] = {}
-    for variable, states in items:
-        full[variable] = tuple(range(states)) if isinstance(states, int) else tuple(states)
+    try:
+        items = scope.items() if isinstance(scope, Mapping) else enumerate(scope)
+        for variable, states in items:
+            labels: Iterable[Any] = range(int(states)) if isinstance(states, SupportsIndex) else states
+            full[variable] = tuple(labels)
+    except (TypeError, OverflowError, MemoryError):
+        raise InputError(
+            "variables are given by a mapping of names to numbers of states or to sequences of states, or by a sequence"
+            f" of numbers of states, not {reprlib.repr(scope)}"
+        ) from None
+    for variable in full:
         if not full[variable]:
             raise InputError(f"variable {variable!r} has no states; a cardinality is at least 1")
     return MappingProxyType(full)

@@ -20,7 +20,7 @@ PARTS = {
     "use": ("start", "model", "queries", "classifiers"),
     "search": ("mixing", "speed", "posterior"),
     "accuracy": ("accuracy", "scale"),
-    "large": ("peers", "large_fit"),
+    "large": ("peers", "large_fit", "cluster", "many"),
 }
 
 

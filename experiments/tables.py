@@ -203,6 +203,11 @@ def reading_raw(model: Path, raw: Path, data: Path, target: str, here: Path) -> 
 
 
 # ---------------------------------------------------------------- the page
+def settings(task: dict[str, Any]) -> str:
+    """Return the settings of a table: the defaults."""
+    return defaults(**DEEP)
+
+
 def main(argv: list[str] | None = None) -> None:
     options = arguments(__doc__, argv)
     options.jobs = 1  # its times are of all threads
@@ -211,7 +216,7 @@ def main(argv: list[str] | None = None) -> None:
         {"table": name, "rows": 120 if options.quick else None, "estimate": name == "msq", "seed": SEED}
         for name in names
     ]
-    found = compute("tables", cell, tasks, options, settings=lambda task: defaults(**DEEP))
+    found = compute("tables", cell, tasks, options, settings=settings)
     results = {name: result for name, result in zip(names, found, strict=True) if "stopped" not in result}
     if not complete("tables", results.values()):
         return

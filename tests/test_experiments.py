@@ -430,6 +430,7 @@ SETTINGS = {
     "networks": learners.settings,
     "density": density.settings,
     "r_peers": r_peers.settings,
+    "tables": tables.settings,
 }
 
 

@@ -36,15 +36,20 @@ def fitted(table, **settings):
         (MANY, {"beta": 2, "search": "greedy"}, "pairs", "greedy"),
     ],
 )
-def test_a_fit_does_what_its_plan_says(p, settings, engine, way):
-    table = table_of(p)
-    plan = Plan.of(table.cards, max_memory=2**31, **settings)
+def test_a_fit_does_what_its_plan_says(p, settings, engine, way, monkeypatch):
+    table, asked = table_of(p), []
+    plan, answer = Plan.of(table.cards, max_memory=2**31, **settings), Plan.search
+
+    def search_and_keep(self, scores, order=None):
+        asked.append(order)
+        return answer(self, scores, order)
+
+    monkeypatch.setattr(Plan, "search", search_and_keep)
     learner = fitted(table, **settings)
     scores = learner.posterior_.scores
     assert (plan.trees is not None) == scores.grown
     assert learner.candidates_.method == plan.selection["candidates"] or plan.selection["candidates"] == "auto"
-    order = learner.posterior_.best.best_order
-    search = plan.search(scores, order)
+    search = plan.search(scores, asked[-1])
     assert (search.engine, search.way) == (engine, way) == (engine_of(scores), way)
     assert (learner.posterior_.exact is not None) == (way == "exact")
     if way != "exact":

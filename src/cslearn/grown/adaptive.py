@@ -52,10 +52,13 @@ def adapted_parents_prior(scores: GrownScores, order: NDArray[np.integer]) -> Pa
         price = WORTH_OF_PAIRS * len(targets) if prior.pairs else 0.0
         return float(scores.contexts.with_prior(prior).log_sums(targets, before).sum()) + STRENGTH * weak - price
 
-    best, top = FIRST_PRIOR, value(FIRST_PRIOR)
+    # Where all trees are summed, those of two variables need no sum of their own.
+    whole = not scores.growth.sets
+    best = replace(FIRST_PRIOR, pairs=0.0) if whole else FIRST_PRIOR
+    top, names = value(best), CHOSEN if whole else (*CHOSEN, "pairs")
     # Each in turn, upwards and downwards from where it is, as long as it gets better; and once more.
     for _ in range(2):
-        for name in (*CHOSEN, "pairs"):
+        for name in names:
             values = SHARES if name == "pairs" else CHANCES
             for step in (-1, 1):
                 at = int(np.argmin([abs(value - getattr(best, name)) for value in values]))
@@ -73,7 +76,11 @@ def adapted_parents_prior(scores: GrownScores, order: NDArray[np.integer]) -> Pa
 
 def adapted_counts(scores: GrownScores, order: Sequence[str]) -> tuple[float, float]:
     """Return the prior counts of stages, ``(ess, gamma)``, that suit the best stagings of an order."""
-    found = [scores.stage_counts(v, scores.best_staging(v, order[:t])[1].contexts) for t, v in enumerate(order)]
+    found: list[tuple[NDArray[np.float64], NDArray[np.float64]]] = []
+    for t, v in enumerate(order):
+        counts, outcomes = scores.stage_counts(v, scores.best_staging(v, order[:t])[1].contexts)
+        seen = counts.any(axis=1)  # stages without rows say nothing, and may be very many
+        found.append((counts[seen], outcomes[seen]))
 
     def value(ess: float, gamma: float) -> float:
         total = -(log(ess / FIRST_COUNTS[0]) ** 2) / 2

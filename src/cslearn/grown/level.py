@@ -228,7 +228,8 @@ class GrownLevel:
         total, _ = self._sums
         _, first, at = np.unique(self._graph.context, return_index=True, return_inverse=True)
         chances = np.bincount(at, weights=self.visits * np.exp(self._graph.stop - total)).astype(np.float64)
-        kept = chances >= smallest
+        # As they come in the graph: their numbers depend on what was asked before, and the last digits of sums on them.
+        kept = [c for c in np.argsort(first).tolist() if chances[c] >= smallest]
         return self._codes_of(first[kept]), chances[kept], self._means[first[kept]]
 
     def _codes_of(self, nodes: NDArray[np.integer]) -> NDArray[np.int16]:

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from cslearn import Chains, CStreeLearner, random_cstree
+from cslearn.estimators import growing
 from cslearn.estimators.cost import estimate_cost
 from cslearn.estimators.plan import Plan, Search, engine_of
 from cslearn.priors import UniformPrior
@@ -85,5 +86,6 @@ def test_settings_decide_before_anything_is_counted():
     assert Plan.of(cards, beta=2).selection["candidates"] == "auto"
     assert Plan.of(cards, ess=1.0, prior="tree").searches == 1
     assert Plan.of(cards, ess=1.0).searches == 2
-    assert Plan.of(cards, search="greedy").is_greedy(4) and not Plan.of(cards).is_greedy(1000)
-    assert Plan.of(cards).is_greedy(1001) and not Plan.of(cards, beta=2).is_greedy(1001)
+    assert Plan.of(cards, search="greedy").is_greedy(4) and not Plan.of(cards).is_greedy(growing.MANY)
+    more = growing.MANY + 1
+    assert Plan.of(cards).is_greedy(more) and not Plan.of(cards, beta=2).is_greedy(more)

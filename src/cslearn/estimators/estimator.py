@@ -55,7 +55,7 @@ class CStreeLearner(BaseEstimator, Learner):  # type: ignore[misc]  # scikit-lea
         `max_memory`), by chains of the relocation Gibbs sampler, whose length and number
         ``search=Chains(n_iter=..., n_chains=...)`` says (:class:`cslearn.Chains`), or no further than to a first good
         order (``"greedy"``). ``"auto"`` takes all of them where that is a matter of seconds (up to 18 variables, or 12
-        with deep contexts), and otherwise chains; with deep contexts and more than 1,000 variables it stops at an order
+        with deep contexts), and otherwise chains; with deep contexts and more than 250 variables it stops at an order
         in which no variable has a better place, since a move of a chain takes time with the square of their number.
     knowledge : Knowledge or mapping, optional
         Forbidden and required edges and tiers; see :class:`cslearn.candidates.Knowledge`.

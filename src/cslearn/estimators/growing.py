@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cslearn.counts import Counts
+from cslearn.cstree import CStree
 from cslearn.data import PackedTable, Table, TableLike
 from cslearn.grown import GrownEngine, GrownScores, Growth, best_partners, climbed_locally, greedy_order
 from cslearn.grown.adaptive import FIRST_COUNTS, FIRST_PRIOR, adapted_counts, adapted_parents_prior
@@ -27,6 +28,7 @@ __all__ = [
     "grown_prior",
     "most_moves",
     "partners_of_many",
+    "with_likely_splits",
     "with_what_the_data_choose",
 ]
 
@@ -56,6 +58,11 @@ BYTES_OF_A_CELL = 3
 # Of so few variables all trees are summed: whatever three or four of them say only together is seen.
 FEW_ENOUGH = 5
 WHOLE = Growth(slack=inf, width=(FEW_ENOUGH,), near=inf, look=0, sets=0, wide=inf)
+# A stage of the best trees is split further on their variables if that is at least so probable: no context is said to
+# make no difference of which the data are less sure. On 25 random CStrees of 12 to 50 variables, with values from 0.1 to
+# 0.5, the gap and the number of wrong relations fell from 0.5 on and stages grew in number; so they did on nltcs, plants,
+# dna, ALARM and Mushroom, where trees predict as well as averages over prunings from about 0.1 on.
+LIKELY = 0.2
 # A row that is counted for a variable in a context takes so many steps; found for 10 to 100 variables.
 STEPS_OF_A_ROW = 1 / 1300
 
@@ -194,6 +201,14 @@ def _order_of_many(
         # Who has fewer before them comes first, so that what must come before does.
         start = start[np.argsort(before.sum(axis=0)[start], kind="stable")]
     return climbed_locally(scores, start, before, MOST_LOCAL_SWEEPS, WORTH_LOCALLY * p)
+
+
+def with_likely_splits(tree: CStree, scores: Scores) -> CStree:
+    """Return the CStree of the best grown trees with the splits that are likely besides; other CStrees as they are."""
+    if not isinstance(scores, GrownScores):
+        return tree
+    stagings = {v: scores.likely_staging(v, tree.order[:t], LIKELY) for t, v in enumerate(tree.order)}
+    return CStree(tree.order, stagings, states=scores.table.state_map)
 
 
 def default_moves(scores: GrownScores, order: NDArray[np.int64]) -> int:

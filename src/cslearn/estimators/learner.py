@@ -28,7 +28,7 @@ from cslearn.errors import ConvergenceWarning, DataWarning, InputError
 from cslearn.estimators.averaging import averaged_parameters
 from cslearn.estimators.cutting import BoundCost, cost_of_bound
 from cslearn.estimators.evidence import relation_table
-from cslearn.estimators.growing import as_grown
+from cslearn.estimators.growing import as_grown, with_likely_splits
 from cslearn.estimators.incomplete import fit_incomplete
 from cslearn.estimators.phases import (
     choose_prior,
@@ -211,7 +211,7 @@ class Learner:
         self.posterior_ = posterior
         self.n_iter_ = 0 if posterior.exact is not None else sum(chain.n_iter for chain in posterior.chains)
         with self._phase("stagings"):
-            best, structure = posterior.best, self._structure(posterior)
+            best, structure = posterior.best, with_likely_splits(self._structure(posterior), scores)
             self.order_ = structure.order
             if scores.grown and self.beta == "auto":
                 # What the data asked for.

@@ -171,6 +171,31 @@ class GrownLevel:
         root = int(np.argmax(best[: self._roots]))
         return float(best[root]), self._stages(root, lambda node: int(taken[node]))
 
+    def likely(self, least: float) -> list[Pairs]:
+        """Return the stages of the best pruning, with those split that the data would split on its variables.
+
+        A stage is split on the most probable one of the variables that the best pruning has, if splits on these have
+        together at least the probability `least`, given that the tree comes to that context; and so are its parts.
+        """
+        from cslearn._kernels.grown_contexts import best_of_graph
+
+        best, taken = np.empty(len(self._graph.stop)), np.empty(len(self._graph.stop), dtype=np.int64)
+        best_of_graph(self._graph, self.contexts.store.counts.cards, best, taken)
+        root = int(np.argmax(best[: self._roots]))
+        stages = self._stages(root, lambda node: int(taken[node]))
+        own = {int(self.columns[k]) for pairs in stages for k, _ in pairs}
+        total, of_split = self._sums
+
+        def pick(node: int) -> int:
+            if taken[node] >= 0:
+                return int(taken[node])
+            splits = [e for e in self._splits(node) if int(self._graph.split[e]) in own]
+            if not splits or sum(exp(of_split[e] - total[node]) for e in splits) < least:
+                return -1
+            return max(splits, key=lambda e: float(of_split[e]))
+
+        return self._stages(root, pick)
+
     def draw(self, rng: np.random.Generator) -> list[Pairs]:
         """Draw a pruning with a chance proportional to its weight; returns its stages."""
         total, of_split = self._sums

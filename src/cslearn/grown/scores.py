@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -17,6 +17,7 @@ from cslearn.grown.contexts import ContextStore, GrownContexts, Growth
 from cslearn.grown.level import GrownLevel
 from cslearn.priors import ParentsPrior, Prior, get_prior
 from cslearn.scores import Scores
+from cslearn.stagings import Staging
 
 __all__ = ["DEEPEST", "GrownScores"]
 
@@ -145,3 +146,11 @@ class GrownScores(Scores):
     def predicting_level(self, target: int, level: NDArray[np.intp]) -> GrownLevel:
         """Return the same with the deeper trees that predict."""
         return GrownLevel(self.contexts.deeper(), target, self.candidates[target][level])
+
+    def likely_staging(self, target: str, predecessors: Sequence[str], least: float) -> Staging:
+        """Return the best staging of `target`, with those stages split that the data would split on its variables.
+
+        See :meth:`cslearn.grown.GrownLevel.likely`.
+        """
+        i, level = self._level(target, predecessors)
+        return self._named(self.predicting_level(i, level).likely(least), i, level, predecessors)

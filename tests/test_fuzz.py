@@ -67,6 +67,12 @@ def test_tables_of_anything(seed):
     attempt(discretize, columns)
 
 
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path, monkeypatch):
+    """Some of the values are names of files: what is written under them goes."""
+    monkeypatch.chdir(tmp_path)
+
+
 OPTIONS = ["missing", "max_states", "states", "sep", "na_values", "leave_out", "variables", "sample_weight"]
 
 
@@ -98,8 +104,7 @@ FUNCTIONS = {
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
-def test_parameters_of_functions(tmp_path, monkeypatch, function):
-    monkeypatch.chdir(tmp_path)  # some of the values are names of files
+def test_parameters_of_functions(function):
     for name in signature(function).parameters:
         for value in VALUES:
             attempt(function, **{**FUNCTIONS[function], name: value})

@@ -15,7 +15,7 @@ from typing import Any
 from numba import config, njit, types
 from numba.core import event
 
-__all__ = ["inner", "outer"]
+__all__ = ["inner", "maker", "outer"]
 
 
 def _use_a_directory_that_can_be_written() -> bool:
@@ -57,6 +57,9 @@ event.register("numba:compile", _Notice(_use_a_directory_that_can_be_written()))
 # where that takes long there are few calls and few layers.
 _OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 _NO_WRAPPER: dict[str, Any] = {"no_cpython_wrapper": True}
+# What makes no arrays counts no references to them either: to count each use of a field of a named tuple had taken more
+# than a third of the time of moves over orders.
+_NO_REFERENCES: dict[str, Any] = {"_nrt": False}
 # A digest of all kernels: what was compiled from other versions of them is not used, whichever file was changed.
 _VERSION = sha256(b"".join(path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py")))).digest()
 
@@ -67,14 +70,32 @@ def _kernel(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     def decorate(function: Callable[..., Any]) -> Any:
         made = njit(**options)(function)
         typed = made.get_call_template
-        made.get_call_template = lambda args, kws: typed(
-            tuple(types.unliteral(kind) for kind in args), {name: types.unliteral(kind) for name, kind in kws.items()}
-        )
+
+        def typed_once(args: Any, kws: Any) -> Any:
+            found = typed(
+                tuple(types.unliteral(kind) for kind in args),
+                {name: types.unliteral(kind) for name, kind in kws.items()},
+            )
+            if "_nrt" in options:
+                for signature in made.nopython_signatures:
+                    if not _is_plain(signature.return_type):
+                        raise TypeError(f"{function.__name__} returns an array, to which its caller counts references")
+            return found
+
+        made.get_call_template = typed_once
         made._cache._cache_file._source_stamp = _VERSION
         return made
 
     return decorate
 
 
+def _is_plain(kind: types.Type) -> bool:
+    """Tell whether values of a type are numbers, or tuples of them."""
+    parts: tuple[types.Type, ...] = getattr(kind, "types", (kind,))
+    return all(isinstance(part, types.Number | types.Boolean | types.NoneType) for part in parts)
+
+
+# Called from Python; called from kernels; and called from kernels, and making arrays.
 outer = _kernel(**_OPTIONS)
-inner = _kernel(**_OPTIONS, **_NO_WRAPPER)
+inner = _kernel(**_OPTIONS, **_NO_WRAPPER, **_NO_REFERENCES)
+maker = _kernel(**_OPTIONS, **_NO_WRAPPER)

@@ -4,12 +4,12 @@ from math import lgamma
 
 import numpy as np
 
-from cslearn._kernels import inner, outer
+from cslearn._kernels import maker, outer
 
 __all__ = ["score_blocks"]
 
 
-@inner
+@maker
 def _score_cells(codes, weights, cards, target, columns, ess, index):
     """Return the log scores of the contexts over some columns, by their states, the last column's fastest."""
     n, d_i = codes.shape[1], cards[target]

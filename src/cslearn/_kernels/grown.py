@@ -10,7 +10,7 @@ from math import exp, inf, lgamma, log, log1p, nan
 
 import numpy as np
 
-from cslearn._kernels import inner, outer
+from cslearn._kernels import inner, maker, outer
 
 __all__ = [
     "Known",
@@ -87,7 +87,7 @@ def log_add(a, b):
     return a if b == -inf else a + log1p(exp(b - a))
 
 
-@inner
+@maker
 def new_stack(rules, known):
     depth, widest = rules.bound + 2, 1
     sets = rules.sets if rules.sets else 1 << (len(rules.cards) - 1)
@@ -315,23 +315,30 @@ def _first_parent(memo, rules, root, before, m, value, wanted):
 
 
 @inner
+def _copy(values, number, into):
+    """Copy the first values; slices that are assigned need a copy in between."""
+    for a in range(number):
+        into[a] = values[a]
+
+
+@inner
 def _pause(stack, size, number, top, paused, at):
     """Keep how far a search for parents has come, before the leaves are split on the last one."""
     paused.size[at], paused.number[at], paused.top[at] = size, number, top
-    paused.leaves[at, :number] = stack.leaves[:number]
-    paused.members[at, :size] = stack.members[size, :size]
-    paused.height[at, : size + 1] = stack.height[: size + 1]
+    _copy(stack.leaves, number, paused.leaves[at])
+    _copy(stack.members[size], size, paused.members[at])
+    _copy(stack.height, size + 1, paused.height[at])
 
 
 @inner
 def _go_on(rules, stack, paused, at):
     """Set a search to where it has paused; returns the numbers of parents and leaves, and the best promise."""
     size, number = paused.size[at], paused.number[at]
-    stack.leaves[:number] = paused.leaves[at, :number]
-    stack.height[: size + 1] = paused.height[at, : size + 1]
+    _copy(paused.leaves[at], number, stack.leaves)
+    _copy(paused.height[at], size + 1, stack.height)
     for s in range(1, size + 1):
         k = paused.members[at, s - 1]
-        stack.members[s, :s] = paused.members[at, :s]
+        _copy(paused.members[at], s, stack.members[s])
         stack.size[s], stack.key[s] = s, stack.key[s - 1] ^ rules.words[1, k]
         stack.inside[k] = True
     return size, number, paused.top[at]
@@ -376,7 +383,7 @@ def parent_sets(memo, rules, root, before, m, wanted, stack, paused, at):
             size += 1
             inside[chosen] = True
             members = stack.members[size]
-            members[: size - 1] = stack.members[size - 1, : size - 1]
+            _copy(stack.members[size - 1], size - 1, members)
             members[size - 1] = chosen
             stack.size[size], stack.key[size] = size, stack.key[size - 1] ^ rules.words[1, chosen]
             stack.height[size] = height
@@ -422,7 +429,7 @@ def _likely_sets(rules, number, top, stack):
     kept = 0
     for s in range(number):
         if stack.height[s] >= top - rules.within:
-            stack.members[kept, :s] = stack.members[s, :s]
+            _copy(stack.members[s], s, stack.members[kept])
             stack.size[kept], stack.key[kept] = stack.size[s], stack.key[s]
             kept += 1
     return kept
@@ -436,7 +443,7 @@ def _all_sets(rules, before, stack):
         if before[k]:
             for s in range(number):
                 size = stack.size[s]
-                stack.members[number + s, :size] = stack.members[s, :size]
+                _copy(stack.members[s], size, stack.members[number + s])
                 stack.members[number + s, size] = k
                 stack.size[number + s] = size + 1
                 stack.key[number + s] = stack.key[s] ^ rules.words[1, k]
@@ -536,6 +543,73 @@ def _log_z(counts, d, kind, tables):
     return value - _rise(look_up[kind, 0], a[kind], log_gammas[kind, 0], total)
 
 
+@inner
+def _gains_of(memo, node, own, counts, starts, cards, allowed, kinds, tables, look, enough, least, bound, scratch):
+    """Score a new context, and find the splits of it that are kept; returns their number, and whether it looks ahead.
+
+    `scratch` is room: gains below zero and variables of these splits, then what is used, and counts of two parts.
+    """
+    gains, variables, used, left, cell = scratch
+    p, i = len(starts) - 1, memo.target[node]
+    d, rank = cards[i], memo.rank[node]
+    total, seen = 0.0, 0
+    for y in range(d):
+        total += own[y]
+        seen += own[y] > 0
+        memo.own[node, y] = own[y]
+    z = _log_z(own, d, kinds[p], tables)
+    memo.rows[node], memo.log_z[node], memo.gains[node] = total, z, -inf
+    for k in range(p):
+        rank[k] = -1
+    depth = memo.depth[node]
+    if seen < 2 or depth >= bound:
+        return 0, False
+    for k in range(p):
+        used[k] = not allowed[i, k]
+    above = node
+    while memo.parent[above] >= 0:
+        used[memo.variable[above]] = True
+        above = memo.parent[above]
+    ahead = depth < look and total >= enough
+    # Where contexts split as readily as their parts do, the prior takes at least log 4 from a gain.
+    worth = least + LOG_4 if 1 < depth < bound - 1 else least
+    kept = 0
+    for k in range(p):
+        if used[k]:
+            continue
+        value, full, rest = -z, 0, total
+        for y in range(d):
+            left[y] = own[y]
+        for c in range(starts[k], starts[k + 1]):
+            part = 0.0
+            for y in range(d):
+                cell[y] = counts[y, c]
+                part += cell[y]
+                left[y] -= cell[y]
+            if part > 0:
+                value += _log_z(cell, d, kinds[k], tables)
+                rest -= part
+                full += 1
+        if rest > 0:
+            value += _log_z(left, d, kinds[k], tables)
+            full += 1
+        if full > 1 and (ahead or value > worth):
+            gains[kept], variables[kept] = -value, k
+            kept += 1
+    return kept, ahead
+
+
+@inner
+def _keep_splits(memo, node, gains, variables, ranked, n_splits):
+    """Write down the splits of a context, the largest gains first."""
+    rank = memo.rank[node]
+    for s in range(len(ranked)):
+        gain, k = -gains[ranked[s]], variables[ranked[s]]
+        rank[k] = s
+        memo.split[n_splits + s], memo.gain[n_splits + s], memo.parts[n_splits + s] = k, gain, -1
+        memo.gains[node] = log_add(memo.gains[node], gain)
+
+
 @outer
 def rank(memo, first_node, own, counts, starts, cards, allowed, kinds, tables, limits, n_splits):
     """Score new contexts and rank their splits, given their counts; returns the number of splits there are now.
@@ -545,66 +619,17 @@ def rank(memo, first_node, own, counts, starts, cards, allowed, kinds, tables, l
     is kept and how many are.
     """
     bound, look, enough, least, most = limits
-    p = len(starts) - 1
+    p, d = len(starts) - 1, own.shape[1]
     gains, variables = np.empty(p), np.empty(p, np.int64)
-    used, left = np.zeros(p, np.bool_), np.empty(own.shape[1])
-    cell = np.empty(own.shape[1])
+    scratch = gains, variables, np.zeros(p, np.bool_), np.empty(d), np.empty(d)
     for r in range(len(own)):
         node = first_node + r
-        i = memo.target[node]
-        d = cards[i]
-        total, seen = 0.0, 0
-        for y in range(d):
-            total += own[r, y]
-            seen += own[r, y] > 0
-            memo.own[node, y] = own[r, y]
-        z = _log_z(own[r], d, kinds[r, p], tables)
-        memo.rows[node], memo.log_z[node] = total, z
-        for k in range(p):
-            memo.rank[node, k] = -1
-        memo.first[node] = memo.last[node] = n_splits
-        memo.gains[node] = -inf
-        if seen < 2 or memo.depth[node] >= bound:
-            continue
-        for k in range(p):
-            used[k] = not allowed[i, k]
-        above = node
-        while memo.parent[above] >= 0:
-            used[memo.variable[above]] = True
-            above = memo.parent[above]
-        ahead = memo.depth[node] < look and total >= enough
-        # Where contexts split as readily as their parts do, the prior takes at least log 4 from a gain.
-        worth = least + LOG_4 if 1 < memo.depth[node] < bound - 1 else least
-        kept = 0
-        for k in range(p):
-            if used[k]:
-                continue
-            value, full, rest = -z, 0, total
-            for y in range(d):
-                left[y] = own[r, y]
-            for c in range(starts[k], starts[k + 1]):
-                part = 0.0
-                for y in range(d):
-                    cell[y] = counts[r, y, c]
-                    part += cell[y]
-                    left[y] -= cell[y]
-                if part > 0:
-                    value += _log_z(cell, d, kinds[r, k], tables)
-                    rest -= part
-                    full += 1
-            if rest > 0:
-                value += _log_z(left, d, kinds[r, k], tables)
-                full += 1
-            if full > 1 and (ahead or value > worth):
-                gains[kept], variables[kept] = -value, k
-                kept += 1
-        ranked = np.argsort(gains[:kept], kind="mergesort")
-        for s in range(kept if ahead else min(kept, most)):
-            memo.rank[node, variables[ranked[s]]] = s
-            memo.split[n_splits] = variables[ranked[s]]
-            memo.gain[n_splits] = -gains[ranked[s]]
-            memo.parts[n_splits] = -1
-            memo.gains[node] = log_add(memo.gains[node], -gains[ranked[s]])
-            n_splits += 1
+        kept, ahead = _gains_of(
+            memo, node, own[r], counts[r], starts, cards, allowed, kinds[r], tables, look, enough, least, bound, scratch
+        )
+        ranked = np.argsort(gains[:kept], kind="mergesort")[: kept if ahead else min(kept, most)]
+        memo.first[node] = n_splits
+        _keep_splits(memo, node, gains, variables, ranked, n_splits)
+        n_splits += len(ranked)
         memo.last[node] = n_splits
     return n_splits

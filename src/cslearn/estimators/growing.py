@@ -59,9 +59,9 @@ BYTES_OF_A_CELL = 3
 FEW_ENOUGH = 5
 WHOLE = Growth(slack=inf, width=(FEW_ENOUGH,), near=inf, look=0, sets=0, wide=inf)
 # A stage of the best trees is split further on their variables if that is at least so probable: no context is said to
-# make no difference of which the data are less sure. On 25 random CStrees of 12 to 50 variables, with values from 0.1 to
-# 0.5, the gap and the number of wrong relations fell from 0.5 on and stages grew in number; so they did on nltcs, plants,
-# dna, ALARM and Mushroom, where trees predict as well as averages over prunings from about 0.1 on.
+# make no difference of which the data are less sure. On 25 random CStrees of 12 to 50 variables, with values from 0.1
+# to 0.5, the gap and the number of wrong relations fell from 0.5 on and stages grew in number; so they did on nltcs,
+# plants, dna, ALARM and Mushroom, where trees predict as well as averages over prunings from about 0.1 on.
 LIKELY = 0.2
 # A row that is counted for a variable in a context takes so many steps; found for 10 to 100 variables.
 STEPS_OF_A_ROW = 1 / 1300

@@ -322,6 +322,27 @@ def log_sum_of(node, row=None, target=None):
     return log_sum(terms)
 
 
+def best_value(node):
+    return max(value for value, _ in prunings(node))
+
+
+def likely_stages(node, least, own=None):
+    """The stages of the best pruning, where stages that are probably split on its variables are split further."""
+    if own is None:  # -1 stands for the choice of a tree
+        own = {-1} | {k for stage in max(prunings(node), key=lambda found: found[0])[1] for k in stage.context}
+    stop = -inf if node.log_stop is None else node.log_stop + log_marginal(node.counts, node.a)
+    best = [(weight + sum(best_value(part) for part in parts), k, parts) for k, weight, parts in node.splits]
+    sums = [(weight + sum(map(log_sum_of, parts)), parts) for k, weight, parts in node.splits if k in own]
+    value, k, parts = max(best, key=lambda split: split[0], default=(-inf, None, []))
+    if value > stop and k in own:
+        pass
+    elif sums and sum(exp(value - log_sum_of(node)) for value, _ in sums) >= least:
+        parts = max(sums, key=lambda split: split[0])[1]
+    else:
+        return [node]
+    return [stage for part in parts for stage in likely_stages(part, least, own)]
+
+
 def pairs(context):
     return tuple(sorted(context.items()))
 

@@ -11,7 +11,7 @@ from cslearn.counts import BitCounts, Contexts
 from cslearn.data import Table
 from cslearn.grown import GrownEngine, GrownLevel, GrownScores, Growth
 from naive import log_sum
-from naive_grown import PRIOR, PlainCounts, Trees, chances, log_sum_of, pairs, prunings, small_table
+from naive_grown import PRIOR, PlainCounts, Trees, chances, likely_stages, log_sum_of, pairs, prunings, small_table
 from problems import random_table
 
 SEEDS = [0, 1, 2, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (3, 4, 5))]
@@ -187,13 +187,13 @@ def test_the_comparison_with_the_rule_can_fail():
 
 
 # ---------------------------------------------------------------- levels
-def a_level(seed, gamma=0.5):
+def a_level(seed, gamma=0.5, share=0.6):
     """A level whose target follows the variables before it, with the prunings of its grown tree, listed."""
     rng = np.random.default_rng(seed)
     cards = [*rng.integers(2, 4, 3).tolist(), 2 + seed % 2]
     codes = np.column_stack([rng.integers(0, d, 110) for d in cards])
     follows = np.where(codes[:, 0] > 0, codes[:, 1] > 0, codes[:, 2] % 2)
-    codes[:, 3] = np.where(rng.random(len(codes)) < 0.6, follows, codes[:, 3])
+    codes[:, 3] = np.where(rng.random(len(codes)) < share, follows, codes[:, 3])
     columns = rng.permutation(4)
     table = Table(codes[:, columns], tuple("abcd"), tuple(tuple(range(cards[c])) for c in columns))
     growth = Growth(width=(2, 1), near=inf, wide=inf, slack=8.0, within=inf)
@@ -244,6 +244,21 @@ def test_a_level_equals_its_prunings(seed):
         assert told[stage] == pytest.approx(chance, abs=1e-10)
     np.testing.assert_allclose(level.n_stages(), numbers, atol=1e-10)
     np.testing.assert_allclose(level.predictive(rows), mean, atol=1e-9)
+
+
+@pytest.mark.parametrize(("seed", "share"), [(1, 0.6), (5, 0.5), (11, 0.4), (13, 0.5)])
+def test_stages_are_split_further_where_that_is_likely(seed, share):
+    _, _, level, root, _ = a_level(seed, share=share)
+    best, numbers = sorted(level.maximum()[1]), []
+    assert sorted(level.likely(1.0)) == best
+    for least in (0.5, 0.1, 0.05, 0.02, 0.01, 0.0):
+        stages = sorted(level.likely(least))
+        assert stages == stages_of(level, likely_stages(root, least))
+        assert {k for stage in stages for k, _ in stage} == {k for stage in best for k, _ in stage}
+        numbers.append(len(stages))
+    assert numbers == sorted(numbers)
+    # In the first tree all splits on these variables are made.
+    assert (numbers[-1] > len(best)) == (seed != 1)
 
 
 @pytest.mark.parametrize("seed", LEVEL_SEEDS)

@@ -164,12 +164,18 @@ class GrownLevel:
 
     def maximum(self) -> tuple[float, list[Pairs]]:
         """Return the log-weight of the best pruning, and its stages as pairs of position and state."""
+        best, taken = self._best
+        root = int(np.argmax(best[: self._roots]))
+        return float(best[root]), self._stages(root, lambda node: int(taken[node]))
+
+    @property
+    def _best(self) -> tuple[Floats, NDArray[np.int64]]:
+        """The log-weight of the best pruning from each context on, and the split that it makes there, or -1."""
         from cslearn._kernels.grown_contexts import best_of_graph
 
         best, taken = np.empty(len(self._graph.stop)), np.empty(len(self._graph.stop), dtype=np.int64)
         best_of_graph(self._graph, self.contexts.store.counts.cards, best, taken)
-        root = int(np.argmax(best[: self._roots]))
-        return float(best[root]), self._stages(root, lambda node: int(taken[node]))
+        return best, taken
 
     def likely(self, least: float) -> list[Pairs]:
         """Return the stages of the best pruning, with those split that the data would split on its variables.
@@ -177,17 +183,13 @@ class GrownLevel:
         A stage is split on the most probable one of the variables that the best pruning has, if splits on these have
         together at least the probability `least`, given that the tree comes to that context; and so are its parts.
         """
-        from cslearn._kernels.grown_contexts import best_of_graph
-
-        best, taken = np.empty(len(self._graph.stop)), np.empty(len(self._graph.stop), dtype=np.int64)
-        best_of_graph(self._graph, self.contexts.store.counts.cards, best, taken)
+        best, taken = self._best
         root = int(np.argmax(best[: self._roots]))
-        stages = self._stages(root, lambda node: int(taken[node]))
-        own = {int(self.columns[k]) for pairs in stages for k, _ in pairs}
+        own = {int(self.columns[k]) for pairs in self._stages(root, lambda node: int(taken[node])) for k, _ in pairs}
         total, of_split = self._sums
 
         def pick(node: int) -> int:
-            if taken[node] >= 0:
+            if taken[node] >= 0 and int(self._graph.split[taken[node]]) in own:
                 return int(taken[node])
             splits = [e for e in self._splits(node) if int(self._graph.split[e]) in own]
             if not splits or sum(exp(of_split[e] - total[node]) for e in splits) < least:

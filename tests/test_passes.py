@@ -86,7 +86,7 @@ def test_tables_that_are_filled_again_are_noticed(filled, monkeypatch):
 
 def test_a_deep_fit_asks_for_a_context_once_for_each_choice_of_prior_counts():
     """What is asked again is asked because prior counts were chosen, which makes new tables of contexts."""
-    for settings, most in (({"ess": 1.0}, 1), ({}, 2)):
+    for settings, most in (({"ess": 1.0}, 1), ({}, 3)):
         table = PlainTable(table_of(5, 60))
         CStreeLearner(random_state=0, **settings).fit(table)
         assert len(table.counts().asked) > 20

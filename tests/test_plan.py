@@ -80,7 +80,7 @@ def test_the_estimate_is_of_that_plan(p, settings):
 
 def test_settings_decide_before_anything_is_counted():
     cards = [2, 3, 2, 2]
-    assert Plan.of(cards).beta == 10 and Plan.of(cards, beta=2).beta == 2
+    assert Plan.of(cards).beta == 24 and Plan.of(cards, beta=2).beta == 2
     assert Plan.of(cards, prior=UniformPrior()).beta == 2, "no trees are grown for a prior that weighs stagings"
     assert Plan.of(cards).selection["candidates"] == "all"
     assert Plan.of(cards, beta=2).selection["candidates"] == "auto"

@@ -22,7 +22,7 @@ class CStreeLearner(BaseEstimator, Learner):  # type: ignore[misc]  # scikit-lea
     ----------
     beta : "auto" or int
         Context bound: the largest number of context variables of a stage. With ``"auto"``, decision trees are grown as
-        deep as the data support, with up to ten context variables; see :mod:`cslearn.grown`. With a number above two,
+        deep as the data support, with up to 24 context variables; see :mod:`cslearn.grown`. With a number above two,
         they are grown up to that depth, unless there are few enough variables for exact sums. With two, the sums over
         stagings are exact (the paper's algorithm). Priors over stagings rather than trees only allow exact sums; with
         them, ``"auto"`` means two.

@@ -33,8 +33,8 @@ __all__ = [
 ]
 
 # Steps that the moves of a chain may take: contexts walked through, and rows counted in new ones.
-STEPS = 5.0e6
-FEWEST_MOVES, MOST_MOVES = 100, 1500
+STEPS = 1.0e7
+FEWEST_MOVES, MOST_MOVES = 300, 1500
 # Sweeps of greedy moves before the chains find better orders sooner than these do. They end when one gains less than so
 # much, as a log, for each variable; or when they have taken about so many seconds, judged by the contexts they fill.
 MOST_SWEEPS, WORTH, SECONDS_OF_SWEEPS = 16, 0.05, 30.0
@@ -153,19 +153,27 @@ def with_what_the_data_choose(
         found = GrownEngine(scores.contexts, before)
         if found.local_scores(start).sum() > found.local_scores(order).sum():
             order = start
-    if adaptive:
-        scores = scores.with_prior(adapted_parents_prior(scores, order))
-    if counts:
-        names = [scores.table.variables[i] for i in order]
-        chosen = adapted_counts(scores, names)
-        if chosen != (scores.ess, scores.gamma):
-            scores = scores.with_ess(*chosen)
+    scores = _adapted(scores, order, adaptive, counts)
     if climbs:
         p = scores.table.p
         most = int(SECONDS_OF_SWEEPS / (SECONDS_OF_A_CONTEXT + SECONDS_OF_A_CELL * scores.counts.total * p))
         if most > FEWEST_CONTEXTS * p:
             order = GrownEngine(scores.contexts, before).climbed(order, MOST_SWEEPS, WORTH * p, most)
+            # The first order was not found with what it asks for: a better one may ask for something else.
+            scores = _adapted(scores, order, adaptive, counts)
+            order = GrownEngine(scores.contexts, before).climbed(order, MOST_SWEEPS, WORTH * p, most)
     return scores, order
+
+
+def _adapted(scores: GrownScores, order: NDArray[np.int64], adaptive: bool, counts: bool) -> GrownScores:
+    """Return the scores with the prior, and the prior counts, that suit an order, where the data are to choose them."""
+    if adaptive:
+        scores = scores.with_prior(adapted_parents_prior(scores, order))
+    if counts:
+        chosen = adapted_counts(scores, [scores.table.variables[i] for i in order])
+        if chosen != (scores.ess, scores.gamma):
+            scores = scores.with_ess(*chosen)
+    return scores
 
 
 def partners_of_many(table: TableLike, counts: Counts, before: NDArray[np.bool_]) -> dict[str, list[str]] | None:

@@ -96,7 +96,7 @@ class Growth:
     bound: int = 10
     slack: float = 1.0
     averaged_slack: float = 3.0
-    width: tuple[int, ...] = (4, 1)
+    width: tuple[int, ...] = (4, 2, 1)
     near: float = 8.0
     look: int = 1
     enough: float = 20.0

@@ -46,7 +46,7 @@ def cluster(workers: int) -> Iterator[object]:
     """Give a client of so many worker processes."""
     from distributed import Client, LocalCluster
 
-    settings = {"n_workers": workers, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
+    settings = {"n_workers": workers, "threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
     with LocalCluster(**settings, silence_logs=50) as here, Client(here, set_as_default=False) as client:
         yield client
 

@@ -243,7 +243,7 @@ def pack(
     --------
     >>> import cslearn.dask
     >>> from dask.distributed import Client
-    >>> client = Client(processes=False, dashboard_address=None)  # doctest: +SKIP
+    >>> client = Client(processes=False, dashboard_address=":0")  # doctest: +SKIP
     >>> packed = cslearn.dask.pack("parts/*.parquet")  # doctest: +SKIP
     >>> cslearn.CStreeLearner().fit(packed)  # doctest: +SKIP
     """

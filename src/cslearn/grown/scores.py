@@ -21,8 +21,8 @@ from cslearn.stagings import Staging
 
 __all__ = ["DEEPEST", "GrownScores"]
 
-# The context bound where the data may choose. The paper names ten as its aim; the evidence of plants, accidents, kosarek
-# and msweb asks for more, for long lists of exceptions, and none for much more than this.
+# The context bound where the data may choose. The paper names ten as its aim; the evidence of plants, accidents,
+# kosarek and msweb asks for more, for long lists of exceptions, and none for much more than this.
 DEEPEST = 24
 # Among many variables only the splits with the largest gains look ahead: contexts of all pairs would take minutes.
 AHEAD, FEWEST_AHEAD = 15_000, 30

@@ -413,7 +413,7 @@ def test_bad_tables_exit_with_2_and_say_what_is_wrong(run, tmp_path, name):
         (["fit", "{data}", "--candidates", "pc", "--level", "2"], "--level is a significance level between 0 and 1"),
         (
             ["fit", "{data}", "--search", "exact", "--n-chains", "2"],
-            "--n-chains is for chains, and an exact search",
+            "--n-chains is for chains, and --search exact runs none",
         ),
         (["estimate", "{data}", "--beta", "-1"], "of a stage, is a whole number from 0 or auto, not -1"),
         (["fit", "{data}", "--checkpoint", "no/such/place"], "Cannot write no/such/place"),
@@ -597,6 +597,21 @@ for name in dir(caching):
     for _ in range(2):
         said = told(read_only + COMPILE, NUMBA_CACHE_DIR="", TMPDIR=str(tmp_path))
         assert "as there is no directory where they could be kept" in said
+
+
+@pytest.mark.parametrize("beta", ["auto", 2])
+def test_a_search_that_ends_at_one_order_claims_no_directions(run, data, tmp_path, beta):
+    path = tmp_path / "m.json"
+    code, out, err = run("fit", data, "-o", path, "--search", "greedy", "--beta", beta)
+    assert (code, err) == (0, "")
+    assert "hold for the one order that was searched for" in out
+    assert "identify" not in out and "order typical" not in out and "moves" not in out
+    shown = run("edges", path)[1]
+    assert " -- " in shown and "->" not in shown
+    document = json.loads(run("fit", data, "-o", path, "--search", "greedy", "--beta", beta, "--json")[1])
+    assert (document["search"], document["chains"]) == ("greedy", None)
+    run("report", path, "-o", tmp_path / "m.html")
+    assert '"one_order":true' in (tmp_path / "m.html").read_text(encoding="utf-8").replace(" ", "")
 
 
 def test_an_exact_search_says_on_a_terminal_what_it_will_take(run, data, tmp_path):

@@ -67,6 +67,7 @@ class Search(StrEnum):
     auto = "auto"
     exact = "exact"
     mcmc = "mcmc"
+    greedy = "greedy"
 
 
 class Estimate(StrEnum):
@@ -131,7 +132,11 @@ Beta = Annotated[
 ]
 SearchOption = Annotated[
     Search,
-    typer.Option("--search", help="Search all orders, or sample them by MCMC; auto: all if there are few variables."),
+    typer.Option(
+        "--search",
+        help="Search all orders (exact), sample them by MCMC, or stop at a first good one (greedy); auto: all orders if"
+        " there are few variables, one if there are more than 250.",
+    ),
 ]
 CandidatesOption = Annotated[
     Candidates, typer.Option("--candidates", help="Which other variables may occur in the contexts of a variable.")
@@ -323,10 +328,10 @@ def _search(search: Search, n_iter: str | None, checkpoint: Path | None = None, 
     given = {name: value for name, value in given.items() if value not in (None, "auto")}
     if not given:
         return search.value
-    if search is Search.exact:
+    if search in (Search.exact, Search.greedy):
         raise InputError(
-            f"{option(next(iter(given)))} is for chains, and an exact search has none: leave it out, or give"
-            f" {option('search', 'mcmc')}"
+            f"{option(next(iter(given)))} is for chains, and {option('search', search.value)} runs none: leave it out,"
+            f" or give {option('search', 'mcmc')}"
         )
     if "n_iter" in given:
         given["n_iter"] = _number(given["n_iter"])

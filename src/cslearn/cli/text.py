@@ -95,12 +95,21 @@ def fit_document(learner: Learner) -> dict[str, Any]:
         "log_order_score": learner.log_order_score_,
         "log_score": learner.log_score_,
         "beta": learner.betas_,
-        "search": "mcmc" if learner.posterior_.exact is None else "exact",
+        "search": _search_of(learner),
         "moves": learner.n_iter_,
         "interrupted": learner.interrupted_,
-        "chains": None if learner.posterior_.exact is not None else _chains_document(learner),
+        "chains": _chains_document(learner) if _search_of(learner) == "mcmc" else None,
         "seconds": learner.timings_,
     }
+
+
+def _search_of(learner: Learner) -> str:
+    """Return how orders were searched."""
+    from cslearn.posterior import is_of_one_order
+
+    if learner.posterior_.exact is not None:
+        return "exact"
+    return "greedy" if is_of_one_order(learner.cstree_) else "mcmc"
 
 
 def _chains_document(learner: Learner) -> dict[str, Any]:
@@ -144,7 +153,7 @@ def _with_probability(name: str, probability: float | None) -> str:
 
 def _print_edges_in_brief(console: Console, tree: CStree, output: Path | str) -> None:
     """Print how sure the edges are, and how to see all of them."""
-    from cslearn.posterior import edge_rows
+    from cslearn.posterior import edge_rows, is_of_one_order
 
     if (tree.learning or {}).get("edges") is None:
         return
@@ -156,6 +165,8 @@ def _print_edges_in_brief(console: Console, tree: CStree, output: Path | str) ->
 
     unsure = "; those of the others are in brackets above" if there < edges else ""
     known = f" The data identify the direction of {f'{told:,}' if told else 'none'} of them." if there else ""
+    if is_of_one_order(tree):
+        known = ""
     _say(
         console,
         f"{there:,} of {_plural(edges, 'dependence')} {'has' if there == 1 else 'have'} a probability of at least"
@@ -166,6 +177,13 @@ def _print_edges_in_brief(console: Console, tree: CStree, output: Path | str) ->
 
 def _edge_errors(tree: CStree) -> str:
     """Return a sentence on how far edge probabilities may be off, or nothing where they are exact or not known."""
+    from cslearn.posterior import is_of_one_order
+
+    if is_of_one_order(tree):
+        return (
+            " These probabilities hold for the one order that was searched for: they are more certain than the data"
+            " are, and say nothing of directions. For those of all orders: cslearn fit --search mcmc."
+        )
     error = (tree.learning or {}).get("edge_error")
     if not error:
         return ""
@@ -237,6 +255,8 @@ def _in_words(prior: Prior, beta: int) -> str:
 
 
 def _print_learned(console: Console, learner: Learner, verbose: bool = False) -> None:
+    from cslearn.posterior import is_of_one_order
+
     tree = learner.cstree_
     edges = sum(map(len, tree.parents.values()))
     _say(
@@ -269,6 +289,9 @@ def _print_learned(console: Console, learner: Learner, verbose: bool = False) ->
             f"{len(chains)} chains of {chains[0].n_iter:,} moves agree: R-hat up to {verdict.r_hat:.3f}, effective"
             f" sample sizes from {verdict.ess:,.0f}{f'; {verdict.note}' if verdict.note else ''}",
         )
+    if is_of_one_order(tree):
+        _say(console, f"Seconds: {phases}")
+        return
     moves = learner.n_iter_ / max(learner.timings_["orders"], 1e-9)
     _say(console, f"Seconds: {phases} ({learner.n_iter_:,} moves, {_rate(moves)} a second)")
 
@@ -439,9 +462,9 @@ def print_blanket(variable: str, parents: Sequence[str], children: Sequence[str]
 
 def print_edges(tree: CStree, threshold: float) -> None:
     """Print edge probabilities: an arrow where the direction is identified, a line where it is not."""
-    from cslearn.posterior import edge_table
+    from cslearn.posterior import edge_table, is_of_one_order
 
-    console, table = _console(), edge_table(tree, threshold)
+    console, table, one_order = _console(), edge_table(tree, threshold), is_of_one_order(tree)
     if table.empty:
         _say(console, f"No two variables are joined with a probability of {threshold:g} or more.")
         return
@@ -452,11 +475,14 @@ def print_edges(tree: CStree, threshold: float) -> None:
     said = {"->": "yes", "<-": "yes, reversed", "": "no"}
     for row in table.to_dict("records"):
         numbers = [f"{row[name]:.3f}" for name in ("probability", "forward", "backward")]
+        if one_order:
+            numbers[1:] = "-", "-"
         edge = f"{row['from']} {'->' if row['directed'] else '--'} {row['to']}"
         grid.add_row(plain(edge), *numbers, said[row["in_model"]])
     console.print(grid)
     console.print()
-    _say(console, "a -> b: the direction is identified; the probability is that of this arrow.")
+    if not one_order:
+        _say(console, "a -> b: the direction is identified; the probability is that of this arrow.")
     _say(console, "a -- b: the direction is not identified; the probability is that of an arrow either way.")
     if errors := _edge_errors(tree).strip():
         _say(console, errors)

@@ -238,7 +238,7 @@ class Learner:
             except KeyboardInterrupt:
                 self.interrupted_ = True
             else:
-                self.estimate_ = "central"
+                self.estimate_ = "best" if posterior.is_of_one_order else "central"
                 return tree
         return posterior.tree_of(posterior.best.best_order)
 
@@ -427,7 +427,16 @@ class Learner:
                 DataWarning,
                 stacklevel=3,
             )
-        elif self.search != "greedy" and not self.posterior_.converged:
+        elif self.posterior_.is_of_one_order:
+            if self.search != "greedy":
+                warnings.warn(
+                    f"one good order of {len(self.cstree_.order):,} variables was searched for: edge probabilities are"
+                    " those given this order, more certain than the data are, and say nothing of directions. For those"
+                    f" of all orders give {option('search', 'mcmc')}, which takes longer.",
+                    ConvergenceWarning,
+                    stacklevel=3,
+                )
+        elif not self.posterior_.converged:
             error = (self.cstree_.learning or {}).get("edge_error")
             sure = "" if error is None else f" Edge probabilities have standard errors up to {error:.2g}."
             warnings.warn(

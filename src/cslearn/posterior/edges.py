@@ -77,6 +77,11 @@ class EdgePosterior(OrderPosterior):
         """Whether there is no reason to doubt the draws; an exact search gives none."""
         return self.exact is not None or super().converged
 
+    @property
+    def is_of_one_order(self) -> bool:
+        """Whether there is a single order, where a search ended at a first good one."""
+        return self.exact is None and len(self.chains) == 1 and len(self.chains[0].orders) == 1
+
     # ------------------------------------------------------------------ levels
     @property
     def _scores(self) -> Scores:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from cslearn.cstree import CStree
     from cslearn.posterior.edges import EdgePosterior
 
-__all__ = ["edge_error", "edge_record", "edge_rows", "edge_table"]
+__all__ = ["edge_error", "edge_record", "edge_rows", "edge_table", "is_of_one_order"]
 
 # Edges that are less probable, in both directions together, are not kept.
 LEAST = 0.01
@@ -73,6 +73,23 @@ def edge_error(posterior: EdgePosterior) -> float | None:
     return round(float(posterior.share_errors().max()), 4)
 
 
+def is_of_one_order(tree: CStree) -> bool:
+    """Tell whether the edge probabilities that a model file keeps are those given a single order.
+
+    They are where a search ends at a first good order: then they say nothing of directions.
+
+    Examples
+    --------
+    >>> from cslearn import CStreeLearner
+    >>> from cslearn.datasets import chickenpox_model
+    >>> data = chickenpox_model().sample(1000, random_state=0)
+    >>> [is_of_one_order(CStreeLearner(search=search).fit(data).cstree_) for search in ("greedy", "exact")]
+    [True, False]
+    """
+    orders: dict[str, Any] | None = (tree.learning or {}).get("orders")
+    return orders is not None and not orders.get("exact") and sum(chain["draws"] for chain in orders["chains"]) == 1
+
+
 def edge_table(tree: CStree, threshold: float = 0.0) -> pd.DataFrame:
     """Return the edge probabilities that a model file keeps, the most probable pairs first.
 
@@ -87,9 +104,10 @@ def edge_table(tree: CStree, threshold: float = 0.0) -> pd.DataFrame:
     -------
     DataFrame
         A row for each pair of variables: ``from`` and ``to``, in the more probable direction; ``directed``, whether
-        that direction has at least 95 % of the pair's probability; ``probability`` of an edge in that direction if it
-        is directed, of an edge either way if not; ``forward`` and ``backward``, the probabilities of the two
-        directions; and ``in_model``, the edge of the model itself: ``"->"``, ``"<-"`` or an empty text.
+        that direction has at least 95 % of the pair's probability, and more than one order was looked at;
+        ``probability`` of an edge in that direction if it is directed, of an edge either way if not; ``forward`` and
+        ``backward``, the probabilities of the two directions; and ``in_model``, the edge of the model itself: ``"->"``,
+        ``"<-"`` or an empty text.
 
     Raises
     ------
@@ -133,11 +151,11 @@ def edge_rows(tree: CStree, threshold: float = 0.0) -> list[dict[str, Any]]:
             "this model keeps no edge probabilities: it was not learned from data, or by a version that did not write"
             " them. Learn it again with cslearn fit or CStreeLearner."
         )
-    rows = []
+    rows, one_order = [], is_of_one_order(tree)
     for first, second, forward, backward in map(_pair, kept):
         if (forward, first in tree.parents.get(second, ())) < (backward, second in tree.parents.get(first, ())):
             first, second, forward, backward = second, first, backward, forward
-        directed = forward >= IDENTIFIED * (forward + backward)
+        directed = forward >= IDENTIFIED * (forward + backward) and not one_order
         arrow = "->" if first in tree.parents.get(second, ()) else "<-" if second in tree.parents.get(first, ()) else ""
         both = min(forward + backward, 1.0)
         if both >= threshold:

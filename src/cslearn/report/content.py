@@ -19,7 +19,7 @@ from cslearn.inference import DIRECTIONS
 from cslearn.metrics import cpdag
 from cslearn.plots import edge_strengths
 from cslearn.plots.layout import layered_layout
-from cslearn.posterior import edge_rows
+from cslearn.posterior import edge_rows, is_of_one_order
 from cslearn.report.citing import citations
 
 if TYPE_CHECKING:
@@ -72,6 +72,7 @@ def report_document(
         "gaps": None if data is None or not data.note else {"note": data.note, "expected": data.expected},
         "ess": None if table is None and not (learning or {}).get("evidence") else ess,
         "orders": None if orders is None else _orders(tree, codes, orders),
+        "one_order": is_of_one_order(tree),
         "learning": None if learning is None else {k: v for k, v in learning.items() if k not in KEPT_APART},
         "directions": DIRECTIONS,
         "effects": None,

@@ -2,6 +2,7 @@
 // The report of a CStree. All names come from the data and go into the page as text nodes, never as markup.
 (() => {
   const report = JSON.parse(document.getElementById("data").textContent);
+  const ONE_ORDER = "given the one order that was searched for: more certain than the data are, and nothing is said of directions";
   const edgeError = (report.learning && report.learning.edge_error) || 0;
   const { variables, edges, order, relations, places, sizes } = report;
   const byId = (id) => document.getElementById(id);
@@ -170,7 +171,8 @@
     const sure = edges.filter((edge) => edge.probability >= 0.9).length;
     const told = edges.filter((edge) => edge.probability >= 0.9 && edge.directed).length;
     if (edges.some((edge) => edge.probability !== undefined)) {
-      parts.push(el("p", null, `${count(sure)} of the ${plural(edges.length, "dependence")} have a probability of 0.9 or more; the data identify the direction of ${count(told)} of them.${roughly}`));
+      const directions = report.one_order ? `, ${ONE_ORDER}.` : `; the data identify the direction of ${count(told)} of them.`;
+      parts.push(el("p", null, `${count(sure)} of the ${plural(edges.length, "dependence")} have a probability of 0.9 or more${directions}${roughly}`));
     }
     const degrees = variables.map((_, v) => edges.filter((edge) => edge.parent === v || edge.child === v).length);
     const hubs = order.filter((v) => degrees[v] > 2).sort((a, b) => degrees[b] - degrees[a]).slice(0, 5);
@@ -960,7 +962,7 @@
       return;
     }
     const errors = edgeError ? ` Standard errors of these probabilities are up to ${edgeError.toPrecision(2)}${edgeError > 0.1 ? ": the chains disagree, so take probabilities and directions as rough" : ""}.` : "";
-    byId("edges-lead").textContent = `How probable it is that two variables are joined, averaged over the models that fit the data, and how that probability is divided between the two directions. An arrow means that one direction has at least 95 % of it; otherwise there is a line. The slider above the graph hides less probable edges.${errors}`;
+    byId("edges-lead").textContent = report.one_order ? `How probable it is that two variables are joined, ${ONE_ORDER}. The slider above the graph hides less probable edges.` : `How probable it is that two variables are joined, averaged over the models that fit the data, and how that probability is divided between the two directions. An arrow means that one direction has at least 95 % of it; otherwise there is a line. The slider above the graph hides less probable edges.${errors}`;
     byId("more-edges").addEventListener("click", () => { allPairs = true; listEdges(); });
     listEdges();
   }
@@ -974,7 +976,7 @@
     const titles = ["Edge", "Joined", "This way", "Back", "In the model"];
     byId("edges-table").querySelector("thead tr").replaceChildren(...titles.map((title, i) => el("th", { scope: "col", class: i > 0 && i < 4 ? "number" : null }, title)));
     byId("edges-table").querySelector("tbody").replaceChildren(...now.map(({ from, to, forward, backward, directed, model }) => el("tr", null,
-      [`${name(from)} ${directed ? "→" : "–"} ${name(to)}`, share(Math.min(forward + backward, 1)), share(forward), share(backward), { "->": "yes", "<-": "yes, the other way", "": "no" }[model]]
+      [`${name(from)} ${directed ? "→" : "–"} ${name(to)}`, share(Math.min(forward + backward, 1)), ...(report.one_order ? ["–", "–"] : [share(forward), share(backward)]), { "->": "yes", "<-": "yes, the other way", "": "no" }[model]]
         .map((text, i) => el("td", { "data-title": titles[i], class: i > 0 && i < 4 ? "number" : null }, text)))));
     if (!found.length) byId("edges-table").querySelector("tbody").replaceChildren(el("tr", null, el("td", { colspan: 5 }, "No two variables are joined with such a probability.")));
   }

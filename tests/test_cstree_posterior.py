@@ -25,6 +25,8 @@ from cslearn.orders.summary import summarise
 from cslearn.posterior import CStreePosterior
 from cslearn.posterior import edges as edges_module
 from cslearn.posterior import levels as levels_module
+from cslearn.posterior import posterior as posterior_module
+from cslearn.posterior.draws import _expected_distance
 from cslearn.posterior.levels import NEGLIGIBLE, SMALLEST_SHARE, Levels, exact_levels
 from cslearn.scores import Scores
 from problems import Enumerated, random_table, tables
@@ -412,7 +414,7 @@ def test_of_very_many_levels_some_stand_for_the_rest(monkeypatch):
     assert sum(full[level] for level in most) < 0.8
     expected = [posterior.stage_probability("X4", {name: 0}) for name in ("X1", "X2", "X3")]
     numbers = posterior.n_stages()
-    monkeypatch.setattr(edges_module, "MOST_LEVELS", 20)
+    monkeypatch.setattr(posterior_module, "MOST_LEVELS", 20)
     found = [posterior.stage_probability("X4", {name: 0}) for name in ("X1", "X2", "X3")]
     np.testing.assert_allclose(found, expected, atol=0.02)
     np.testing.assert_allclose(posterior.n_stages(), numbers, atol=0.2)
@@ -584,8 +586,8 @@ def test_the_point_estimate_of_smallest_hamming_distance_has_it():
     posterior = exact_posterior(random_table([2, 2, 3, 2], 200, np.random.default_rng(9)), prior="tree")
     near = posterior.point_estimate("hamming")
     chances = posterior.edge_probabilities().to_numpy()
-    distances = [posterior._expected_distance(tree, chances) for tree in posterior.sample(50, random_state=1)]
-    assert posterior._expected_distance(near, chances) <= min(distances) < np.median(distances)
+    distances = [_expected_distance(posterior, tree, chances) for tree in posterior.sample(50, random_state=1)]
+    assert _expected_distance(posterior, near, chances) <= min(distances) < np.median(distances)
     with pytest.raises(InputError, match="point estimate 'median'"):
         posterior.point_estimate("median")
 

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cslearn._numerics import n_threads
+from cslearn.errors import InputError
 from cslearn.grown import GrownEngine, GrownLevel, GrownScores
 from cslearn.orders import ExactOrders, SubsetScores
 from cslearn.orders.lookup import are_looked_up
@@ -26,12 +27,16 @@ from cslearn.scores import Scores
 from cslearn.stagings.level import LevelWeights
 from cslearn.stagings.tree_weights import TreeWeights
 
-__all__ = ["GrownLevels", "Levels", "draw_levels", "drawn_levels", "exact_levels", "levels_of"]
+__all__ = ["GrownLevels", "Levels", "draw_levels", "drawn_levels", "evenly_spread", "exact_levels", "levels_of"]
 
 Floats = NDArray[np.float64]
 Level = tuple[int, ...]
 """Positions in a candidate set, ascending."""
 
+# Orders that closed forms are averaged over, unless more or fewer are asked for.
+N_ORDERS = 200
+# Numbers that are kept at once.
+MOST_NUMBERS = 2**25
 # Levels of an exact posterior, and stages of a level, are left out while their joint probability is below this.
 NEGLIGIBLE = 1e-9
 # Splits with a smaller share of the stagings of a level are not followed down in predictions, which changes their
@@ -39,6 +44,13 @@ NEGLIGIBLE = 1e-9
 SMALLEST_SHARE = 1e-7
 # Grown trees, and levels with their stages, that are kept, and about how many operations an edge of one takes.
 MOST_KEPT, GROWN_EDGE_WORK = 1000, 50
+
+
+def evenly_spread(orders: NDArray[np.int32], n_orders: int) -> NDArray[np.int32]:
+    """Return `n_orders` of some orders, evenly spread; all of them if there are fewer."""
+    if isinstance(n_orders, bool) or not isinstance(n_orders, int | np.integer) or n_orders < 1:
+        raise InputError(f"n_orders is a whole number, at least 1, not {n_orders!r}")
+    return orders[np.unique(np.linspace(0, len(orders) - 1, min(n_orders, len(orders))).astype(int))]
 
 
 def draw_levels(scores: Scores, orders: NDArray[np.integer]) -> list[list[Level]]:

@@ -1,28 +1,41 @@
 """The posterior over CStrees, from drawn orders or from all of them.
 
-The class is made in parts, each building on the one before: levels, edges and whether draws can be trusted
-(:mod:`cslearn.posterior.edges`), drawn CStrees and point estimates (:mod:`cslearn.posterior.draws`), predictions and
-answers (:mod:`cslearn.posterior.prediction`), and here stages, relations and where a posterior comes from.
+:class:`CStreePosterior` holds orders and the scores of the data. What follows from them are functions of it, which are
+its methods: of edges (:mod:`cslearn.posterior.edges`), of stages (:mod:`cslearn.posterior.stages`), of relations
+(:mod:`cslearn.posterior.relations`), drawn CStrees and point estimates (:mod:`cslearn.posterior.draws`), and
+predictions and answers (:mod:`cslearn.posterior.prediction`).
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from math import isclose
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cslearn._numerics import RandomState, as_generator
-from cslearn.cstree import CStree
+from cslearn.data import Table, as_table
 from cslearn.errors import InputError
-from cslearn.graphs import CSIRelation
-from cslearn.orders import Chain, ExactOrders
-from cslearn.posterior.edges import N_ORDERS, Floats
-from cslearn.posterior.prediction import PredictingPosterior
+from cslearn.orders import Chain, ExactOrders, OrderPosterior
+from cslearn.orders.diagnostics import Quantities, Verdict
+from cslearn.orders.lookup import are_looked_up
+from cslearn.posterior import draws, edges, prediction, relations, stages
+from cslearn.posterior.levels import (
+    N_ORDERS,
+    Floats,
+    Level,
+    Levels,
+    draw_levels,
+    drawn_levels,
+    evenly_spread,
+    exact_levels,
+    levels_of,
+)
 from cslearn.scores import Scores
-from cslearn.stagings import Context
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,12 +43,17 @@ if TYPE_CHECKING:
 __all__ = ["CStreePosterior"]
 
 EXACT_DRAWS = 2000
-MOST_PARENTS = 10
+# Averages over all orders: levels whose probability matters, of all variables together, and variables.
+EXACT_LEVELS = 2500
+EXACT_VARIABLES = 14
+# Levels of a variable that an exact posterior is averaged over.
+MOST_LEVELS = 1000
 # Two scores of an order are the same if they differ by no more.
 SCORE_TOLERANCE = 1e-6
 
 
-class CStreePosterior(PredictingPosterior):
+@dataclass(frozen=True, repr=False)
+class CStreePosterior(OrderPosterior):
     """The posterior over CStrees given data.
 
     Given an order, sums over all stagings are in closed form. So what is said here of edges, stages and predictions is
@@ -64,6 +82,37 @@ class CStreePosterior(PredictingPosterior):
     >>> float(posterior.edge_probabilities(directed=False).loc["exposed", "carrier"].round(2))
     1.0
     """
+
+    scores: Scores | None = field(default=None, kw_only=True)
+    exact: ExactOrders | None = field(default=None, kw_only=True)
+    levels: Levels | None = field(default=None, kw_only=True)
+
+    # ------------------------------------------------------------------ what it says
+    edge_probabilities = edges.edge_probabilities
+    edge_shares = edges.edge_shares
+    edge_errors = edges.edge_errors
+    share_errors = edges.share_errors
+    edge_draws = edges.edge_draws
+    graph = edges.graph
+    plot_graph = edges.plot_graph
+    plot_edge_probabilities = edges.plot_edge_probabilities
+    stage_probability = stages.stage_probability
+    parents_probability = stages.parents_probability
+    n_stages = stages.n_stages
+    n_stages_distribution = stages.n_stages_distribution
+    relation_probability = relations.relation_probability
+    relation_probabilities = relations.relation_probabilities
+    sample = draws.sample
+    point_estimate = draws.point_estimate
+    central_tree = draws.central_tree
+    tree_of = draws.tree_of
+    parameter_intervals = draws.parameter_intervals
+    log_prob = prediction.log_prob
+    predict_proba = prediction.predict_proba
+    target_probabilities = prediction.target_probabilities
+    predict = prediction.predict
+    query = prediction.query
+    effect = prediction.effect
 
     @classmethod
     def of_exact(
@@ -122,186 +171,113 @@ class CStreePosterior(PredictingPosterior):
             raise InputError("the evidence is known after an exact search only: fit with search='exact'")
         return self.exact.log_evidence
 
-    # ------------------------------------------------------------------ stages
-    def stage_probability(self, variable: str, context: Mapping[str, Any], *, n_orders: int | None = None) -> float:
-        """Return the probability that a context is a stage of a variable.
+    def precedence(self) -> pd.DataFrame:
+        """Return the probability that the variable of the row comes before that of the column."""
+        return super().precedence() if self.exact is None else self._frame(self.exact.precedence)
 
-        Parameters
-        ----------
-        variable : str
-        context : mapping of variable to state
-        n_orders : int, optional
-            Orders to average over. After an exact search by default all levels, or of very many a thousand.
-        """
-        i, context = self._column(variable), Context(context)
-        pairs = sorted(self._coded(v, state) for v, state in context.items())
-        total = 0.0
-        for level, probability in self._probable_levels(i, n_orders).items():
-            total += probability * self._levels.stage_chance(i, level, pairs)
-        return min(max(total, 0.0), 1.0)
+    def precedence_shares(self) -> Floats:
+        """Return :meth:`precedence` as an array, shape (p, p)."""
+        return super().precedence_shares() if self.exact is None else self.exact.precedence
 
-    def parents_probability(self, variable: str, parents: Iterable[str], *, n_orders: int | None = None) -> float:
-        """Return the probability that a variable has these parents: each in at least one stage, and no others.
+    @property
+    def converged(self) -> bool:
+        """Whether there is no reason to doubt the draws; an exact search gives none."""
+        return self.exact is not None or super().converged
 
-        Parameters
-        ----------
-        variable : str
-        parents : iterable of str
-            At most ten.
-        n_orders : int, optional
-            Orders to average over. After an exact search by default all levels, or of very many a thousand.
+    @property
+    def is_of_one_order(self) -> bool:
+        """Whether there is a single order, where a search ended at a first good one."""
+        return self.exact is None and len(self.chains) == 1 and len(self.chains[0].orders) == 1
 
-        Examples
-        --------
-        >>> from cslearn import CStreeLearner
-        >>> from cslearn.datasets import chickenpox_model
-        >>> posterior = CStreeLearner().fit(chickenpox_model().sample(1000, random_state=0)).posterior_
-        >>> round(posterior.parents_probability("carrier", ["exposed", "diagnosis"]), 2)
-        0.9
-        """
-        i, columns = self._column(variable), frozenset(map(self._column, parents))
-        if len(columns) > MOST_PARENTS:
-            raise InputError(f"parents are at most {MOST_PARENTS}, not {len(columns)}: their subsets are gone through")
-        levels = self._probable_levels(i, n_orders).items()
-        total = sum(probability * self._levels.parents(i, level, columns) for level, probability in levels)
-        return min(max(total, 0.0), 1.0)
+    def _quantities(self) -> Iterator[Quantities]:
+        yield from super()._quantities()
+        yield from edges.edge_quantities(self)
 
-    def relation_probability(
-        self, relation: CSIRelation | str, *, n_draws: int = N_ORDERS, random_state: RandomState = 0
-    ) -> float:
-        """Return the probability that the CStree entails a CSI relation: that it holds for all its parameters.
+    def _verdict(self) -> Verdict:
+        # Edges take longer: they are looked at if the orders give no reason for doubt.
+        of_orders = self._judge(super()._quantities())
+        return self._judge(self._quantities()) if of_orders.converged else of_orders
 
-        It is the share, of CStrees drawn from the posterior, of those that :meth:`cslearn.CStree.implies` it. Whether a
-        relation holds depends on the stagings of all variables between its sides, so that there is no closed form. The
-        standard error of a probability `q` is the square root of ``q (1 - q) / n_draws``: at most 0.035 for 200.
+    def _standards(self) -> dict[str, Any]:
+        return edges.edge_standards(self)
 
-        Parameters
-        ----------
-        relation : CSIRelation or str
-            A text is read by :meth:`cslearn.graphs.CSIRelation.parse`.
-        n_draws : int
-            CStrees that are drawn.
-        random_state : int, Generator or None
+    @property
+    def _scores(self) -> Scores:
+        if self.scores is None:
+            raise InputError(
+                "these are orders without the data they were learned from: use `posterior_` of a learner, or"
+                " `with_scores` for draws from a file"
+            )
+        return self.scores
 
-        Raises
-        ------
-        LimitError
-            If a drawn CStree is too large to decide; see :meth:`cslearn.CStree.implies`.
+    @cached_property
+    def _levels(self) -> Levels:
+        return levels_of(self._scores) if self.levels is None else self.levels
 
-        Examples
-        --------
-        >>> from cslearn import CStreeLearner
-        >>> from cslearn.datasets import chickenpox_model
-        >>> posterior = CStreeLearner().fit(chickenpox_model().sample(1000, random_state=0)).posterior_
-        >>> posterior.relation_probability("diagnosis _||_ carrier") < 0.05
-        True
-        >>> posterior.relation_probability("background _||_ carrier | exposed=no") > 0.5
-        True
-        """
-        if isinstance(relation, str):
-            relation = CSIRelation.parse(relation, self._scores.table.state_map)
-        return self._relation_probabilities([relation], n_draws, random_state)[relation]
+    def _probable_levels(self, i: int, n_orders: int | None) -> dict[Level, float]:
+        """Return the levels of a variable with their probabilities."""
+        if n_orders is None and self.exact is not None:
+            return exact_levels(self.exact, i, MOST_LEVELS)
+        if n_orders is None:
+            # Stages take less time than predictions, and few candidates make few levels: then all draws.
+            fewer = max(20_000 // len(self.variables), N_ORDERS // 4)
+            n_orders = len(self.orders) if are_looked_up(self._scores) else fewer
+        return drawn_levels(self._scores, self._some_orders(n_orders), i)
 
-    def relation_probabilities(
-        self, tree: CStree, *, n_draws: int = N_ORDERS, random_state: RandomState = 0
-    ) -> dict[CSIRelation, float]:
-        """Return :meth:`relation_probability` of all relations of a CStree, as ``relation_table`` takes them.
+    @cached_property
+    def _all_levels(self) -> list[dict[Level, float]] | None:
+        """The levels of every variable whose probability matters; None if they are too many to go through."""
+        if self.exact is None or len(self.variables) > EXACT_VARIABLES:
+            return None
+        found = [exact_levels(self.exact, i) for i in range(len(self.variables))]
+        return found if sum(map(len, found)) <= EXACT_LEVELS else None
 
-        Examples
-        --------
-        >>> from cslearn import CStreeLearner
-        >>> from cslearn.datasets import chickenpox_model
-        >>> learner = CStreeLearner().fit(chickenpox_model().sample(1000, random_state=0))
-        >>> probabilities = learner.posterior_.relation_probabilities(learner.cstree_)
-        >>> all(0 <= p <= 1 for p in probabilities.values())
-        True
-        """
-        return self._relation_probabilities(tree.csi_relations(), n_draws, random_state)
+    def _mean_over_orders(self, values: Sequence[Mapping[Level, NDArray[Any]]]) -> NDArray[Any]:
+        """Return the mean over all orders of products over the variables, each given by level: shape (n,)."""
+        assert self.exact is not None
+        tables = []
+        for candidates, of_level in zip(self._scores.candidates, values, strict=True):
+            some = next(iter(of_level.values()))
+            table = np.zeros((1 << len(candidates), len(some) + 1), dtype=some.dtype)
+            for level, row in of_level.items():
+                # The last column is the share of the orders that have none of the levels left out.
+                table[sum(1 << k for k in level)] = np.append(row, 1.0)
+            tables.append(table)
+        means = self.exact.mean_over_orders(tables)
+        return means[:-1] / means[-1]
 
-    def _relation_probabilities(
-        self, relations: Sequence[CSIRelation], n_draws: int, random_state: RandomState
-    ) -> dict[CSIRelation, float]:
-        from cslearn.graphs.entailment import Entailment
+    def _drawn_levels(self, n_orders: int | None) -> list[list[Level]]:
+        return draw_levels(self._scores, self._some_orders(n_orders))
 
-        # Few variables have few structures, which are drawn again and again.
-        drawn = Counter(zip(*self._drawn_structures(n_draws, as_generator(random_state)), strict=True))
-        found = dict.fromkeys(relations, 0)
-        for (order, stagings), times in drawn.items():
-            holds = Entailment(self._structure(order, stagings))
-            for relation in relations:
-                found[relation] += times * holds.implies(relation)
-        return {relation: number / n_draws for relation, number in found.items()}
+    def _some_orders(self, n_orders: int | None) -> NDArray[np.int32]:
+        """Return `n_orders` of the draws, evenly spread over the chains; all of them if there are fewer."""
+        return evenly_spread(self.orders, N_ORDERS if n_orders is None else n_orders)
 
-    def n_stages(self, *, n_orders: int | None = None) -> pd.Series:
-        """Return the expected number of stages of each variable."""
+    def _column(self, variable: str) -> int:
+        if variable not in self._scores.index:
+            raise InputError(f"there is no variable {variable!r}; there are {', '.join(self.variables)}")
+        return self._scores.index[variable]
+
+    def _coded(self, variable: str, state: Any) -> tuple[int, int]:
+        column = self._column(variable)
+        states = self._scores.table.states[column]
+        if state not in states:
+            raise InputError(f"{variable!r} has no state {state!r}; it has {', '.join(map(str, states))}")
+        return column, states.index(state)
+
+    def _encoded(self, data: Any) -> Table:
+        table = self._scores.table
+        states = dict(zip(table.variables, table.states, strict=True))
+        return as_table(data, variables=table.variables, states=states)
+
+    def _frame(self, values: Floats) -> pd.DataFrame:
         import pandas as pd
 
-        numbers = [self._n_stages(i, n_orders) for i in range(len(self.variables))]
-        expected = [float(chances @ np.arange(len(chances))) for chances in numbers]
-        return pd.Series(expected, index=list(self.variables), name="stages")
-
-    def n_stages_distribution(self, variable: str | None = None, *, n_orders: int | None = None) -> pd.Series:
-        """Return how probable each number of stages is, of one variable or of all together.
-
-        Given an order both are in closed form, by the generating function of the number of stages.
-
-        Parameters
-        ----------
-        variable : str, optional
-            By default the stages of all variables are counted together.
-        n_orders : int, optional
-            Orders to average over. After an exact search by default all: for one variable always (all levels, or of
-            very many a thousand), for all together while their levels are few, as in :meth:`log_prob`.
-
-        Returns
-        -------
-        Series
-            Probabilities by the number of stages, from 1 on.
-
-        Examples
-        --------
-        >>> from cslearn import CStreeLearner
-        >>> from cslearn.datasets import chickenpox_model
-        >>> posterior = CStreeLearner().fit(chickenpox_model().sample(1000, random_state=0)).posterior_
-        >>> posterior.n_stages_distribution("exposed").round(2).tolist()
-        [0.65, 0.19, 0.12, 0.04, 0.0, 0.0, 0.0, 0.0]
-        >>> posterior.n_stages_distribution().idxmax()
-        8
-        """
-        import pandas as pd
-
-        if variable is not None:
-            found = self._n_stages(self._column(variable), n_orders)
-        else:
-            found = self._total_stages(n_orders)
-        found = np.trim_zeros(found.round(15), "b")[1:]
-        return pd.Series(found, index=pd.RangeIndex(1, len(found) + 1, name="stages"), name="probability")
-
-    def _n_stages(self, i: int, n_orders: int | None) -> Floats:
-        levels = self._probable_levels(i, n_orders)
-        numbers = [self._levels.n_stages(i, level) for level in levels]
-        total = np.zeros(max(map(len, numbers)))
-        for chances, probability in zip(numbers, levels.values(), strict=True):
-            total[: len(chances)] += probability * chances
-        return total / sum(levels.values())
-
-    def _total_stages(self, n_orders: int | None) -> Floats:
-        every = self._all_levels if n_orders is None else None
-        if every is None:
-            levels = self._drawn_levels(n_orders)
-            by_variable = [{level: self._levels.n_stages(i, level) for level in of} for i, of in enumerate(levels)]
-        else:
-            by_variable = [{level: self._levels.n_stages(i, level) for level in of} for i, of in enumerate(every)]
-        size = 1 + sum(max(map(len, numbers.values())) - 1 for numbers in by_variable)
-        # A sum of independent numbers: their transforms are multiplied.
-        waves = [{level: np.fft.rfft(chances, size) for level, chances in of.items()} for of in by_variable]
-        if every is not None:
-            mean = self._mean_over_orders(waves)
-        else:
-            draws = range(len(levels[0]))
-            products = [np.prod([waves[i][of[draw]] for i, of in enumerate(levels)], axis=0) for draw in draws]
-            mean = np.mean(products, axis=0)
-        return np.clip(np.fft.irfft(mean, size), 0.0, 1.0)
+        return pd.DataFrame(
+            values,
+            index=pd.Index(list(self.variables), name="parent"),
+            columns=pd.Index(list(self.variables), name="child"),
+        )
 
     def __repr__(self) -> str:
         draws, p = self.orders.shape

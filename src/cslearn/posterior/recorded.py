@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from cslearn.cstree import CStree
-    from cslearn.posterior.edges import EdgePosterior
+    from cslearn.posterior.posterior import CStreePosterior
 
 __all__ = ["edge_error", "edge_record", "edge_rows", "edge_table", "is_of_one_order"]
 
@@ -21,7 +21,7 @@ LEAST = 0.01
 IDENTIFIED = 0.95
 
 
-def edge_record(posterior: EdgePosterior) -> list[dict[str, Any]] | None:
+def edge_record(posterior: CStreePosterior) -> list[dict[str, Any]] | None:
     """Return the edge probabilities as a model file keeps them; None if there are no draws to tell them from.
 
     Parameters
@@ -58,7 +58,7 @@ def edge_record(posterior: EdgePosterior) -> list[dict[str, Any]] | None:
     ]
 
 
-def edge_error(posterior: EdgePosterior) -> float | None:
+def edge_error(posterior: CStreePosterior) -> float | None:
     """Return the largest standard error of the edge probabilities, as chains tell it; None if there are fewer than two.
 
     Examples

@@ -62,7 +62,7 @@ def test_the_draws_of_a_longer_run_are_thinned_as_if_made_at_once(problem, tmp_p
 
 
 def test_many_writes_change_nothing(problem, tmp_path, monkeypatch):
-    monkeypatch.setattr("cslearn.orders.chains.BLOCK_SECONDS", 0.0)
+    monkeypatch.setattr("cslearn.orders.walks.BLOCK_SECONDS", 0.0)
     whole, _ = sample_chains(problem, n_chains=2, n_iter=301, random_state=5, thin=7)
     file = Checkpoint(tmp_path / "run.ckpt", every=0.0)
     chains, _ = sample_chains(problem, n_chains=2, n_iter=301, random_state=5, thin=7, checkpoint=file)
@@ -79,7 +79,7 @@ def test_random_numbers_from_nowhere_go_on_as_well(problem, tmp_path):
 
 def test_an_interrupted_search_goes_on(problem, tmp_path, monkeypatch):
     file = Checkpoint(tmp_path / "run.ckpt", every=1000)
-    monkeypatch.setattr("cslearn.orders.chains.BLOCK_SECONDS", 0.005)
+    monkeypatch.setattr("cslearn.orders.walks.BLOCK_SECONDS", 0.005)
     options = {"n_chains": 2, "n_iter": 10_000, "thin": 10, "random_state": 1}
 
     def interrupt(progress):
@@ -111,7 +111,7 @@ def test_an_interrupt_while_threads_are_started_does_no_harm(problem, tmp_path, 
             raise KeyboardInterrupt
         return future
 
-    monkeypatch.setattr("cslearn.orders.chains.BLOCK_SECONDS", 0.005)
+    monkeypatch.setattr("cslearn.orders.walks.BLOCK_SECONDS", 0.005)
     options = {"n_chains": 2, "n_iter": 10_000, "thin": 10, "random_state": 1}
     file = Checkpoint(tmp_path / "run.ckpt", every=1000)
     with monkeypatch.context() as patch:

@@ -9,6 +9,7 @@ import pytest
 from cslearn.grown import GrownEngine, GrownLevel, GrownScores, greedy_order
 from cslearn.grown.subsets import GrownSubsets
 from cslearn.orders import ExactOrders
+from cslearn.orders.engines import Moves, Record
 from cslearn.priors import ParentsPrior
 from naive import log_sum
 from naive_grown import PRIOR, small_table
@@ -32,7 +33,7 @@ def log_score(scores, order):
     return float(scores.contexts.log_sums(np.arange(len(order)), before).sum())
 
 
-class Moves:
+class SingleMoves:
     """Single moves of a sampler, with the two numbers that decide on them."""
 
     def __init__(self, engine):
@@ -44,10 +45,8 @@ class Moves:
             self.order, self.score = order, self.engine.local_scores(np.array(order))
         self.state.order[:], self.state.score[:] = order, self.score
         self.state.position[:] = np.argsort(order)
-        draws, trace = np.array([[(v + within) / p, number]]), np.empty(1)
-        nothing = np.empty((0, p), dtype=np.int32)
-        best_order, best = np.array(order), np.array([inf])
-        self.engine.run(self.state, draws, False, trace, best_order, best, 2, nothing, cold)
+        move = Moves(np.array([[(v + within) / p, number]]), power=cold)
+        self.engine.run(self.state, move, Record.of_best(1, np.array(order), np.array([inf])))
         return tuple(self.state.order.tolist())
 
     def chances(self, order, v, **options):
@@ -71,7 +70,7 @@ class Moves:
 
 
 def transition_matrix(engine, orders, cold=1.0):
-    index, moves = {order: r for r, order in enumerate(orders)}, Moves(engine)
+    index, moves = {order: r for r, order in enumerate(orders)}, SingleMoves(engine)
     matrix = np.zeros((len(orders), len(orders)))
     for order in orders:
         for v in range(engine.p):
@@ -106,7 +105,7 @@ def test_moves_within_blocks_are_as_probable_one_way_as_the_other():
     rng = np.random.default_rng(1)
     table = random_table([2] * 26, 40, rng)
     scores = GrownScores(table, beta=2, gamma=1.0, prior=PRIOR)
-    moves, order = Moves(GrownEngine(scores.contexts)), tuple(rng.permutation(26).tolist())
+    moves, order = SingleMoves(GrownEngine(scores.contexts)), tuple(rng.permutation(26).tolist())
     logs, lengths = {order: log_score(scores, order)}, set()
     for v, within in ((order[0], 0.9), (order[13], 0.3), (order[5], 0.1)):
         there = moves.chances(order, v, within=within)
@@ -129,8 +128,7 @@ def test_chains_go_on_as_before_when_contexts_are_forgotten():
         state, trace, kept = engine.new_state(), np.empty(10), np.empty((10, 5), dtype=np.int32)
         engine.set_order(state, np.arange(5))
         for part in np.split(draws, 20):
-            best_order, best = np.arange(5), np.array([-inf])
-            engine.run(state, part, False, trace, best_order, best, 1, kept, 1.0)
+            engine.run(state, Moves(part), Record(trace, np.arange(5), np.array([-inf]), 1, kept))
             found.append((trace.copy(), kept.copy()))
         np.testing.assert_allclose(state.score, engine.local_scores(state.order), rtol=1e-12)
     for (trace, kept), (other_trace, other_kept) in zip(found[:20], found[20:], strict=True):

@@ -499,7 +499,7 @@ def test_a_fit_may_be_ended_anywhere_and_goes_on(tmp_path, monkeypatch, n_iter):
     table = random_cstree(9, beta=3, concentration=3.0, random_state=4).sample_table(150, random_state=4)
     chains = {"n_iter": n_iter, "thin": 6, "checkpoint_every": 0} | ({"max_iter": 300} if n_iter == "auto" else {})
     settings = {"beta": 3, "random_state": 4, "n_jobs": 1}
-    monkeypatch.setattr("cslearn.orders.chains.BLOCK_SECONDS", 0.0)
+    monkeypatch.setattr("cslearn.orders.walks.BLOCK_SECONDS", 0.0)
     write, written, moments = module.write_arrays, [], [None]
 
     def ending(path, *rest):

@@ -25,8 +25,8 @@ from cslearn.candidates import Knowledge
 from cslearn.data import Table
 from cslearn.errors import ConvergenceWarning, InputError
 from cslearn.orders import OrderPosterior, SubsetScores, order_problem, sample_chains
-from cslearn.orders.chains import exchange_log_ratio, random_order
 from cslearn.orders.lookup import lookup_problem
+from cslearn.orders.tempering import exchange_log_ratio, random_order
 from cslearn.priors import Prior
 from cslearn.scores import Scores
 from problems import random_table, rows_of, tables
@@ -440,7 +440,7 @@ def test_the_same_seed_gives_the_same_chains_for_any_number_of_threads(problem):
 @pytest.mark.parametrize("temperatures", [1, 3])
 def test_the_size_of_blocks_does_not_matter(problem, monkeypatch, thin, temperatures):
     whole, _ = sample_chains(problem, n_iter=997, thin=thin, random_state=3, n_temperatures=temperatures)
-    monkeypatch.setattr("cslearn.orders.chains.BLOCK_SECONDS", 0.0)
+    monkeypatch.setattr("cslearn.orders.walks.BLOCK_SECONDS", 0.0)
     single, _ = sample_chains(problem, n_iter=997, thin=thin, random_state=3, n_temperatures=temperatures)
     assert np.array_equal(whole[0].log_scores, whole[0].trace[thin - 1 :: thin][len(whole[0].log_scores) * -1 :])
     assert all(np.array_equal(a, b) for a, b in zip(chain_arrays(whole), chain_arrays(single), strict=True))

@@ -24,7 +24,7 @@ from cslearn.cstree import CStree
 from cslearn.data import Table, incomplete_codes
 from cslearn.errors import InputError, LimitError
 from cslearn.grown import GrownLevel, GrownScores
-from cslearn.orders.chains import random_order
+from cslearn.orders.tempering import random_order
 from cslearn.stagings import Context, Staging
 
 if TYPE_CHECKING:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cslearn.grown.contexts import GrownContexts, new_known, new_paused
+from cslearn.orders.engines import Moves, Record
 
 __all__ = ["GrownEngine"]
 
@@ -70,11 +71,10 @@ class GrownEngine:
         state, p, store = self.new_state(), self.p, self.contexts.store
         self.set_order(state, order)
         best_order, best, most = state.order.copy(), np.array([state.score.sum()]), store.fills + fills
-        nothing = np.empty((0, p), dtype=np.int32)
+        record, turns = Record.of_best(p, best_order, best), np.column_stack([(np.arange(p) + 0.5) / p, np.zeros(p)])
         for _ in range(sweeps):
             before = float(best[0])
-            turns = np.column_stack([(np.arange(p) + 0.5) / p, np.zeros(p)])
-            moved = self.run(state, turns, True, np.empty(p), best_order, best, p + 1, nothing, 1.0)
+            moved = self.run(state, Moves(turns, greedy=True), record)
             if not moved or best[0] - before < worth or store.fills > most:
                 break
         return best_order
@@ -84,29 +84,17 @@ class GrownEngine:
         position = np.argsort(order)
         return self.contexts.log_sums(np.arange(self.p), position[None, :] < position[:, None])
 
-    def run(
-        self,
-        state: Any,
-        draws: Floats,
-        greedy: bool,
-        trace: Floats,
-        best_order: NDArray[np.int64],
-        best: Floats,
-        thin: int,
-        kept: NDArray[np.int32],
-        cold: float,
-    ) -> int:
-        """Make one move for each row of `draws`; returns how many changed the order."""
+    def run(self, state: Any, moves: Moves, record: Record) -> int:
+        """Make moves; returns how many changed the order."""
         from cslearn._kernels.grown_moves import make_moves
 
         step, moved = 0, np.zeros(1, dtype=np.int64)
-        record = trace, best_order, best, thin, kept, cold
+        rules, problem = self.contexts.rules, self._problem
+        after = moves.greedy, *record, moves.power
 
         def ask(memo: Any, wanted: Any) -> None:
             nonlocal step
-            step = make_moves(
-                memo, self.contexts.rules, self._problem, state, draws, step, greedy, *record, wanted, moved
-            )
+            step = make_moves(memo, rules, problem, state, moves.draws, step, *after, wanted, moved)
 
         self.contexts.store.asked(ask)
         return int(moved[0])

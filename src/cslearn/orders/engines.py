@@ -3,14 +3,60 @@
 from __future__ import annotations
 
 from types import ModuleType
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Engine", "KernelEngine", "as_engine"]
+__all__ = ["Engine", "KernelEngine", "Moves", "Record", "as_engine"]
 
 Floats = NDArray[np.float64]
+
+
+class Moves(NamedTuple):
+    """Moves to be made one after the other: each takes a variable out of the order and puts it back in a place.
+
+    Attributes
+    ----------
+    draws : ndarray, shape (moves, 2)
+        Two uniform numbers for each move: the first picks the variable, the second the place.
+    greedy : bool
+        Whether a move goes to the best place, and stays where that is not better.
+    power : float
+        Otherwise the chances of places are proportional to the scores to this power.
+    """
+
+    draws: Floats
+    greedy: bool = False
+    power: float = 1.0
+
+
+class Record(NamedTuple):
+    """Where is noted what comes of moves.
+
+    Attributes
+    ----------
+    trace : ndarray, shape (moves,)
+        Gets the log score after each move.
+    best_order : ndarray of int, shape (p,)
+    best : ndarray, shape (1,)
+        Get the best order met, where it is better than what they hold, and its log score.
+    thin : int
+        Every how many moves the order is kept.
+    kept : ndarray of int, shape (moves // thin, p)
+        Gets these orders.
+    """
+
+    trace: Floats
+    best_order: NDArray[np.int64]
+    best: Floats
+    thin: int
+    kept: NDArray[np.int32]
+
+    @classmethod
+    def of_best(cls, moves: int, best_order: NDArray[np.int64], best: Floats) -> Record:
+        """Return a record of so many moves that keeps the best order alone."""
+        return cls(np.empty(moves), best_order, best, moves + 1, np.empty((0, len(best_order)), dtype=np.int32))
 
 
 class Engine(Protocol):
@@ -30,24 +76,8 @@ class Engine(Protocol):
     def set_order(self, state: Any, order: NDArray[np.integer]) -> None:
         """Set the order and everything that follows from it."""
 
-    def run(
-        self,
-        state: Any,
-        draws: Floats,
-        greedy: bool,
-        trace: Floats,
-        best_order: NDArray[np.int64],
-        best: Floats,
-        thin: int,
-        kept: NDArray[np.int32],
-        cold: float,
-    ) -> int:
-        """Make one move for each row of `draws`, two uniform numbers; returns how many changed the order.
-
-        `trace` gets the log score after each move, `best_order` and ``best[0]`` the best order met, `kept` the order
-        after every `thin`-th move. A greedy move goes to the best place, and stays where that is not better. Chances
-        are proportional to the scores to the power `cold`.
-        """
+    def run(self, state: Any, moves: Moves, record: Record) -> int:
+        """Make moves from a state, which is changed in place; returns how many changed the order."""
 
 
 class KernelEngine:
@@ -78,9 +108,9 @@ class KernelEngine:
         """Set the order and everything that follows from it."""
         self._kernels.set_order(self._problem, state, order)
 
-    def run(self, state: Any, *arguments: Any) -> int:
+    def run(self, state: Any, moves: Moves, record: Record) -> int:
         """Make moves; see :class:`Engine`."""
-        return int(self._kernels.run(self._problem, state, *arguments))
+        return int(self._kernels.run(self._problem, state, moves.draws, moves.greedy, *record, moves.power))
 
 
 def as_engine(problem: Any) -> Engine:

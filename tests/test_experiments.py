@@ -393,7 +393,8 @@ def test_splits_are_those_that_were_stated(name):
     cut = round(0.7 * rows.n)
     assert (train.codes == rows.codes[first[:cut]]).all() and (test.codes == rows.codes[first[cut:]]).all()
     assert (r_peers.split_of(name, 1)[1].codes == rows.codes[second[cut:]]).all()
-    assert r_peers.figures(name, 4).keys() >= {"hc_bde1", "hc_bic"}
+    # R was not run on monks3, where pyAgrum alone stands beside ours.
+    assert r_peers.figures(name, 4).keys() >= ({"hc_bde1", "hc_bic"} if name != "monks3" else set())
 
 
 @real

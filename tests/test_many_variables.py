@@ -8,6 +8,7 @@ from cslearn.counts import BitCounts, columns_of
 from cslearn.data import PackedTable, Table
 from cslearn.grown import GrownEngine, GrownScores, LocalScores, best_partners, climbed_locally
 from cslearn.grown.adaptive import FIRST_PRIOR
+from cslearn.grown.local import _Climb
 
 
 def few_candidates(seed, p=9, n=300, each=4):
@@ -31,8 +32,9 @@ def test_scores_on_columns_of_their_own_are_those_on_all_columns(packed):
         some = rng.random((6, len(own))) < 0.6
         before = np.zeros((6, p), dtype=bool)
         before[:, own] = some
+        sets = (some @ 2 ** np.arange(len(own))).tolist()
         np.testing.assert_allclose(
-            local(target, some), scores.contexts.log_sums(np.full(6, target), before), rtol=1e-12
+            local(target, sets), scores.contexts.log_sums(np.full(6, target), before), rtol=1e-12
         )
 
 
@@ -64,6 +66,31 @@ def test_at_the_end_no_variable_has_a_better_place(seed, bound):
             if not np.tril(before[np.ix_(other, other)]).any():
                 assert engine.local_scores(other).sum() <= reached + 1e-6
     assert not np.tril(before[np.ix_(order, order)]).any()
+
+
+@pytest.mark.parametrize("heat", [1.0, 5.0])
+@pytest.mark.parametrize("bound", [False, True])
+def test_with_heat_places_are_drawn_by_what_their_orders_score(heat, bound):
+    scores, p, draws = few_candidates(3, p=6, each=3), 6, 3000
+    before = np.zeros((p, p), dtype=bool)
+    if bound:
+        before[[3, 3, 5], [5, 1, 1]] = True  # 3, 5, 1
+    engine, rng = GrownEngine(scores.contexts, before), np.random.default_rng(0)
+    start, local = np.array([3, 5, 1, 0, 2, 4]), LocalScores(scores)
+    for v in range(p):
+        rest = [u for u in start if u != v]
+        orders = [np.array([*rest[:place], v, *rest[place:]]) for place in range(p)]
+        logs = np.array([engine.local_scores(order).sum() for order in orders])
+        allowed = np.array([not np.tril(before[np.ix_(order, order)]).any() for order in orders])
+        chances = np.where(allowed, np.exp((logs - logs[allowed].max()) / heat), 0.0)
+        chances /= chances.sum()
+        drawn = np.zeros(p)
+        for _ in range(draws):
+            climb = _Climb(local, start, before)
+            climb.move(v, heat, rng)
+            drawn[climb.position[v]] += 1
+        assert (drawn[~allowed] == 0).all()
+        assert (np.abs(drawn - draws * chances) < 5 * np.sqrt(draws * chances * (1 - chances)) + 3).all()
 
 
 def test_partners_are_those_whose_split_gains_most():

@@ -51,7 +51,14 @@ LONGER = 4
 # seconds, where chains on all variables had 4.3 times in 90; for 300 variables 2.59 in 24, and 2.61 in 47.
 MANY = 250
 PARTNERS, AHEAD = 40, 30
-# Sweeps over all variables, which end when one gains less than so much, as a log, for each variable.
+# Orders are first drawn with the best few of these alone, one sweep over all variables with each of these heats: sweeps
+# with a heat of one cost little, as most of what they ask is known. Without them orders were 100 to 400 nats worse on
+# random CStrees of 300 to 500 variables, and worse than the true one; 200 of them gained 20 nats on 30. With all
+# candidates the first sweeps took three times as long, and ended at orders that were no better.
+FEWER = 12
+HEATS = (8.0, 4.0, 2.0, *(30 * (1.0,)))
+# Then sweeps with all candidates, in which each variable goes to its best place; they end when one gains less than so
+# much, as a log, for each variable.
 MOST_LOCAL_SWEEPS, WORTH_LOCALLY = 8, 0.1
 # Each variable has a table of its candidates: codes, bytes for the states and bits.
 BYTES_OF_A_CELL = 3
@@ -208,6 +215,8 @@ def _order_of_many(
         start = np.random.default_rng(0).permutation(p)
         # Who has fewer before them comes first, so that what must come before does.
         start = start[np.argsort(before.sum(axis=0)[start], kind="stable")]
+        fewer = best_partners(scores.counts, FEWER, AHEAD, scores.contexts.store.allowed)
+        start = climbed_locally(scores, start, before, heats=HEATS, candidates=fewer)
     return climbed_locally(scores, start, before, MOST_LOCAL_SWEEPS, WORTH_LOCALLY * p)
 
 

@@ -232,7 +232,7 @@ class Plan:
                 n_chains = GROWN_CHAINS
             # The first order is climbed already; of few variables the other chains have starts of their own.
             climb = p <= FEW_VARIABLES
-            if options.auto and order is not None and not exact:
+            if options.auto and order is not None and not exact and not greedy:
                 n_iter = default_moves(scores, order)
                 if longest is None:
                     longest = most_moves(scores, order) if climb else n_iter

@@ -157,15 +157,13 @@ class ContextStore:
         }
         return partial(ContextStore, **settings), (self.counts, self.allowed)
 
-    def asked(self, question: Callable[[Any, Any], Result]) -> Result:
+    def asked(self, question: Callable[[Any, Any], Result], wanted: Any = None) -> Result:
         """Ask a compiled function, with contexts and a list of those it wants, until it wants no more."""
-        from cslearn._kernels.grown import Wanted
-
         if self.memory > self.max_memory:
             with self._lock:
                 if self.memory > self.max_memory:
                     self._begin()
-        wanted = Wanted(np.empty((MOST_WANTED, 2), dtype=np.int64), np.zeros(1, dtype=np.int64))
+        wanted = new_wanted() if wanted is None else wanted
         with self._lock:
             self._readers += 1
         try:
@@ -386,14 +384,19 @@ class GrownContexts:
         """Return the same with one split of each context alone, so that all stagings are prunings of one tree."""
         return GrownContexts(self.store, replace(self.prior, pairs=0.0), replace(self.growth, width=(1,)))
 
-    def log_sums(self, targets: NDArray[np.integer], before: NDArray[np.bool_]) -> Floats:
-        """Return ``log F(i, L)`` for targets `i` and the sets of variables before them, shape (r, p)."""
+    def log_sums(self, targets: NDArray[np.integer], before: NDArray[np.bool_], room: SumsRoom | None = None) -> Floats:
+        """Return ``log F(i, L)`` for targets `i` and the sets of variables before them, shape (r, p).
+
+        Who asks often for a few gives room that is used again.
+        """
         from cslearn._kernels.grown_levels import evaluate
 
-        out, known = np.full(len(targets), np.nan), new_known(KNOWN)
-        paused = new_paused(min(len(targets), MOST_PAUSED), self.growth)
-        before = before & self.store.allowed[targets]
-        self.store.asked(lambda memo, wanted: evaluate(memo, self.rules, targets, before, wanted, known, paused, out))
+        room = SumsRoom.of(min(len(targets), MOST_PAUSED), self.growth) if room is None else room.emptied()
+        out, before = np.full(len(targets), np.nan), before & self.store.allowed[targets]
+        known, paused, rules = room.known, room.paused, self.rules
+        self.store.asked(
+            lambda memo, wanted: evaluate(memo, rules, targets, before, wanted, known, paused, out), room.wanted
+        )
         return out
 
     def _made_rules(self) -> Any:
@@ -430,6 +433,33 @@ class GrownContexts:
             wide=growth.wide,
             words=np.random.default_rng(1).integers(1, 2**64, (3, p), dtype=np.uint64),
         )
+
+
+class SumsRoom(NamedTuple):
+    """Room in which sums over trees are found."""
+
+    known: Any
+    paused: Any
+    wanted: Any
+
+    @classmethod
+    def of(cls, number: int, growth: Growth, known: int = KNOWN) -> SumsRoom:
+        """Return room for so many sums at once."""
+        return cls(new_known(known), new_paused(number, growth), new_wanted())
+
+    def emptied(self) -> SumsRoom:
+        """Return the same room with nothing in it."""
+        self.known.key[:] = 0
+        self.paused.age[0] = -1
+        self.wanted.number[0] = 0
+        return self
+
+
+def new_wanted() -> Any:
+    """Return room for a list of splits whose parts are wanted."""
+    from cslearn._kernels.grown import Wanted
+
+    return Wanted(np.empty((MOST_WANTED, 2), dtype=np.int64), np.zeros(1, dtype=np.int64))
 
 
 def new_known(size: int) -> Any:

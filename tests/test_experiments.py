@@ -421,7 +421,7 @@ def test_differences_are_paired():
 # ---------------------------------------------------------------- the results that are kept here
 RESULTS = common.ROOT / "docs/reproduction/results"
 SETTINGS = {
-    "alarm": common.our_settings,
+    "alarm": alarm.settings,
     "sachs": common.our_settings,
     "mushroom": mushroom.settings,
     "figure2": common.our_settings,

@@ -267,7 +267,7 @@ def far_orders(
 
 def grown_ensemble(scores: GrownScores, orders: Sequence[NDArray[np.int64]]) -> CStreeEnsemble:
     """Return the mixture of the trees that are grown for some orders, with the weights that suit the data."""
-    contexts = scores.contexts.narrow().deeper()
+    contexts = scores.contexts.narrow().deeper
     table, mask = _rows(scores)
     trees, logs = [], []
     for order in orders:

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from math import lgamma, log
 from threading import Lock
 from typing import Any, NamedTuple, TypeVar
@@ -375,8 +375,9 @@ class GrownContexts:
         """Return the same with another prior; contexts do not depend on it and are shared."""
         return GrownContexts(self.store, prior, self.growth)
 
+    @cached_property
     def deeper(self) -> GrownContexts:
-        """Return the same with the deeper trees that predict."""
+        """The same with the deeper trees that predict."""
         slack = max(self.growth.slack, self.growth.averaged_slack)
         return GrownContexts(self.store, self.prior, replace(self.growth, slack=slack))
 

@@ -146,7 +146,7 @@ class GrownScores(Scores):
 
     def predicting_level(self, target: int, level: NDArray[np.intp]) -> GrownLevel:
         """Return the same with the deeper trees that predict."""
-        return GrownLevel(self.contexts.deeper(), target, self.candidates[target][level])
+        return GrownLevel(self.contexts.deeper, target, self.candidates[target][level])
 
     def likely_staging(self, target: str, predecessors: Sequence[str], least: float) -> Staging:
         """Return the best staging of `target`, with those stages split that the data would split on its variables.

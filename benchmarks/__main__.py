@@ -11,14 +11,26 @@ import subprocess
 import sys
 from time import perf_counter
 
-ALWAYS = ("start", "model", "mixing", "speed", "accuracy", "posterior", "scale", "large_fit", "many", "cluster")
+ALWAYS = (
+    "start",
+    "model",
+    "mixing",
+    "speed",
+    "accuracy",
+    "posterior",
+    "scale",
+    "large_fit",
+    "many",
+    "cluster",
+    "depth",
+)
 WITH_DATA = ("classifiers",)
 WITH_PEERS = ("peers", "queries")
 CHOICES = ("defaults", "search", "estimates")
 # What is run together: a part each for `make bench-use`, `make bench-search` and so on.
 PARTS = {
     "use": ("start", "model", "queries", "classifiers"),
-    "search": ("mixing", "speed", "posterior"),
+    "search": ("mixing", "speed", "posterior", "depth"),
     "accuracy": ("accuracy", "scale"),
     "large": ("peers", "large_fit", "cluster", "many"),
 }

@@ -193,7 +193,7 @@ def test_the_best_and_the_central_order_are_compared(results, capsys):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["cluster", "large_fit", "many", "posterior", "queries", "speed"])
+@pytest.mark.parametrize("name", ["cluster", "depth", "large_fit", "many", "posterior", "queries", "speed"])
 def test_longer_benchmarks_run(name, results, capsys):
     if name == "queries":
         pytest.importorskip("pyagrum")

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cslearn._checked import checked
 from cslearn._files import SIZE_LIMIT, VALUE_LIMIT, atomic_write, n_values
 from cslearn._numerics import RandomState, as_generator, log_sum_exp_axis
 from cslearn.cstree import CStree
@@ -46,6 +47,7 @@ LEAST_GAIN = 1e-8
 Floats = NDArray[np.float64]
 
 
+@checked
 class CStreeEnsemble:
     """A mixture of CStrees, for prediction.
 
@@ -87,7 +89,12 @@ class CStreeEnsemble:
             tree.needed_parameters()
             if tree.variables != first.variables or dict(tree.states) != dict(first.states):
                 raise InputError(f"CStree {number} has other variables or states than the first one")
-        given = np.ones(len(self.trees)) / len(self.trees) if weights is None else np.array(weights, dtype=float)
+        try:
+            given = np.ones(len(self.trees)) / len(self.trees) if weights is None else np.array(weights, dtype=float)
+        except (TypeError, ValueError):
+            raise InputError(
+                "the weights of an ensemble are numbers, one for each CStree", parameter="weights"
+            ) from None
         if given.shape != (len(self.trees),):
             raise InputError(f"{len(self.trees)} CStrees need as many weights, not an array of shape {given.shape}")
         if not (np.isfinite(given).all() and (given >= 0).all() and abs(given.sum() - 1) < 1e-6):

@@ -331,7 +331,8 @@ class Learner:
         rng = as_generator(self.random_state if random_state is None else random_state)
         before = Knowledge.coerce(self.knowledge).precedence(names)
         orders = far_orders([names.index(v) for v in self.order_], before, int(n), rng)
-        return grown_ensemble(as_grown(scores, self.max_memory), orders)
+        client = chains_of(self.search).client
+        return grown_ensemble(as_grown(scores, self.max_memory), orders, client)
 
     def _set_names(self, X: Any) -> None:
         variables = self.cstree_.variables

@@ -758,6 +758,8 @@ def _run() -> Any:
                 code: Any = 0
             except SystemExit as stop:
                 code = stop.code
+                if code == 130:  # Typer ends a command so, without a word
+                    note("no file is half written", "interrupted")
         sys.stdout.flush()
         return code
     except CslearnError as error:

@@ -146,8 +146,6 @@ def read_content(path: str | os.PathLike[str], *, verify: bool = True) -> Conten
             weights = None
             if content["weights"] is not None:
                 weights = _mapped(stream, np.float64, offset + 8 * count * words, (n,))
-    except FileNotFoundError:
-        raise FileError(f"There is no file {file}. Check the name and the directory.") from None
     except OSError as error:
         raise FileError(f"{file} cannot be read: {error.strerror or error}.") from None
     if verify:

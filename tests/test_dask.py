@@ -4,7 +4,7 @@ import os
 import pickle
 import signal
 import threading
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 
 import numpy as np
 import pytest
@@ -16,6 +16,7 @@ from cslearn.counts import Contexts, PackedCounts
 from cslearn.data import Table
 from cslearn.errors import InputError
 from cslearn.orders import Progress
+from cslearn.orders.workers import Workers
 from test_grown import random_contexts
 
 pytest.importorskip("distributed")
@@ -36,14 +37,21 @@ def parts(tmp_path_factory):
     return folder
 
 
-@pytest.fixture(scope="module")
-def client():
+@contextmanager
+def workers(number):
+    """A client of a cluster with so many processes."""
     from distributed import Client, LocalCluster
 
     with (
-        LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0") as cluster,
+        LocalCluster(n_workers=number, threads_per_worker=1, processes=True, dashboard_address=":0") as cluster,
         Client(cluster, set_as_default=False) as client,
     ):
+        yield client
+
+
+@pytest.fixture(scope="module")
+def client():
+    with workers(2) as client:
         yield client
 
 
@@ -101,10 +109,10 @@ def running(client):
     return [nanny.pid for nanny in nannies if nanny.worker_address in known and nanny.pid is not None]
 
 
-@pytest.mark.parametrize("kills", [1, pytest.param(10, marks=pytest.mark.slow)])
-def test_killed_workers_change_nothing(client, parts, in_one_process, kills):
-    packed = cslearn.dask.pack(f"{parts}/*.parquet", client, parts=3)
-    rng, stop, killed = np.random.default_rng(kills), threading.Event(), []
+@contextmanager
+def killing(client, kills, seed):
+    """Kill workers at random moments, so many times; gives the list of those killed so far."""
+    rng, stop, killed = np.random.default_rng(seed), threading.Event(), []
 
     def kill():
         while len(killed) < kills and not stop.wait(rng.uniform(0.2, 3.0)):
@@ -112,19 +120,44 @@ def test_killed_workers_change_nothing(client, parts, in_one_process, kills):
             if processes:
                 with suppress(ProcessLookupError):
                     os.kill(int(rng.choice(processes)), signal.SIGKILL)
-                    killed.append(len(models))
+                    killed.append(processes)
 
-    models = []
     thread = threading.Thread(target=kill)
     thread.start()
     try:
-        while len(killed) < kills:
-            models.append(learned(packed).cstree_)
+        yield killed
     finally:
         stop.set()
         thread.join()
-    assert len(killed) == kills
+
+
+def test_a_killed_worker_changes_nothing(client, parts, in_one_process):
+    packed, models = cslearn.dask.pack(f"{parts}/*.parquet", client, parts=3), []
+    with killing(client, 1, seed=1) as killed:
+        while not killed:
+            models.append(learned(packed).cstree_)
     assert models and all(model == in_one_process.cstree_ for model in models)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [2, 4])
+def test_workers_killed_ten_times_change_nothing(parts, number, in_one_process):
+    """Of a table on the workers, and of chains and ensembles spread over them."""
+    data = random_cstree([2, 3] * 7, random_state=1).sample(400, random_state=2)
+    settings = {"n_iter": 100, "n_chains": 3}
+    alone = CStreeLearner(search=Chains(**settings), random_state=3).fit(data)
+    members = alone.ensemble(n=8)
+    rounds = 0
+    with workers(number) as client:
+        packed = cslearn.dask.pack(f"{parts}/*.parquet", client, parts=3)
+        with killing(client, 10, seed=number) as killed:
+            while len(killed) < 10:
+                assert learned(packed).cstree_ == in_one_process.cstree_
+                learner = CStreeLearner(search=Chains(**settings, client=client), random_state=3).fit(data)
+                assert learner.cstree_ == alone.cstree_
+                assert learner.ensemble(n=8) == members
+                rounds += 1
+    assert rounds and len(killed) == 10
 
 
 # ---------------------------------------------------------------- chains on workers
@@ -191,12 +224,64 @@ def test_chains_on_workers_that_are_killed_change_nothing(client):
     assert killed
 
 
+@pytest.mark.parametrize("beta", ["auto", 2])
+def test_members_of_an_ensemble_on_workers_are_those_of_one_process(client, beta, monkeypatch):
+    asked, submit = [], client.submit
+    monkeypatch.setattr(client, "submit", lambda f, *args, **kw: asked.append(f.__name__) or submit(f, *args, **kw))
+    data = random_cstree([2, 3] * 4, random_state=1).sample(400, random_state=2)
+    set_from_outside = np.zeros((400, 8), dtype=bool)
+    set_from_outside[:50, 3] = True
+    ensembles = []
+    for some in (None, client):
+        learner = CStreeLearner(beta=beta, search=Chains(n_iter=20, n_chains=2, client=some), random_state=3)
+        ensembles.append(learner.fit(data, interventions=set_from_outside).ensemble(n=6))
+    assert ensembles[0] == ensembles[1]
+    assert len(ensembles[0].trees) == asked.count("member") == 6
+
+
 def test_progress_of_chains_on_workers_is_told(client):
     data, told = random_cstree([2] * 13, random_state=1).sample(200, random_state=2), []
     search = Chains(n_iter=20, n_chains=2, client=client)
     CStreeLearner(search=search, callback=lambda *now: told.append(now), random_state=0).fit(data)
     told = [now for phase, now in told if isinstance(now, Progress)]
     assert [now.done for now in told] == [20, 40] and {now.total for now in told} == {40}
+
+
+@contextmanager
+def without_workers():
+    from distributed import Client, LocalCluster
+
+    with (
+        LocalCluster(n_workers=0, processes=False, dashboard_address=":0") as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
+        yield client
+
+
+def test_a_cluster_without_workers_is_not_waited_for_without_end(parts, monkeypatch):
+    monkeypatch.setattr("cslearn._cluster.SECONDS", 0.5)
+    data = random_cstree([2] * 6, random_state=1).sample(100, random_state=2)
+    with without_workers() as client:
+        for work in (
+            lambda: cslearn.dask.pack(f"{parts}/*.parquet", client),
+            lambda: CStreeLearner(search=Chains(n_iter=10, client=client)).fit(data),
+        ):
+            with pytest.raises(InputError, match=r"no workers for 0.5 seconds: .* client.wait_for_workers"):
+                work()
+
+
+def test_workers_that_all_leave_are_not_waited_for_without_end(parts, monkeypatch):
+    monkeypatch.setattr("cslearn._cluster.SECONDS", 0.5)
+    with without_workers() as client:
+        client.cluster.scale(1)
+        packed = cslearn.dask.pack(f"{parts}/*.parquet", client)
+        there = Workers(client, [1])
+        client.cluster.scale(0)
+        while client.scheduler_info(n_workers=-1)["workers"]:
+            pass
+        for work in (lambda: learned(packed), lambda: there.ask(len, stop=threading.Event())):
+            with pytest.raises(InputError, match="no workers for 0.5 seconds"):
+                work()
 
 
 def test_what_a_client_is_not_for(client, parts, tmp_path):

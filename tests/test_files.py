@@ -210,6 +210,7 @@ WRONG_LEARNING = {
     "settings": {"settings": []},
     "ess": {"settings": {"ess": "much"}},
     "no ess": {"settings": {"ess": 0}},
+    "gamma": {"settings": {"gamma": "1"}},
     "missing": {"settings": {"missing": ["em"]}},
     "orders": {"orders": [1, 2]},
     "chains": {"orders": {"variables": ["a"], "chains": [{"moves": -1}]}},
@@ -224,4 +225,29 @@ def test_how_a_model_was_learned_is_checked(tmp_path, name):
     path = tmp_path / "m.json"
     path.write_text(json.dumps({**to_document(chickenpox_model()), "learning": WRONG_LEARNING[name]}))
     with pytest.raises(FileError, match="does not follow the schema of a model: data.learning"):
+        CStree.load(path)
+
+
+OTHER_VARIABLES = {
+    "orders": ({"orders": {"variables": ["a"], "chains": []}}, "learning.orders is not of the variables"),
+    "precedence": (
+        {"orders": {"variables": [*chickenpox_model().variables], "chains": [], "precedence": [[0.5]]}},
+        "precedence is not of all pairs of 4 variables",
+    ),
+    "edges": ({"edges": [{"between": ["exposed", "a"], "forward": 0.5, "backward": 0.5}]}, "learning is of 'a'"),
+    "an edge to itself": (
+        {"edges": [{"between": ["exposed", "exposed"], "forward": 0.5, "backward": 0.5}]},
+        "of a variable and itself",
+    ),
+    "evidence": ({"evidence": {"exposed": [None, [1.0, 10.0, "a"]]}}, "learning is of 'a'"),
+    "betas": ({"betas": {"a": 3}}, "learning is of 'a'"),
+}
+
+
+@pytest.mark.parametrize("name", OTHER_VARIABLES)
+def test_what_was_learned_is_of_the_variables_of_the_model(tmp_path, name):
+    learning, message = OTHER_VARIABLES[name]
+    path = tmp_path / "m.json"
+    path.write_text(json.dumps({**to_document(chickenpox_model()), "learning": learning}))
+    with pytest.raises(FileError, match=message):
         CStree.load(path)

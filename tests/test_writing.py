@@ -177,7 +177,21 @@ def test_a_directory_without_permission_is_said_before_the_work(tmp_path):
         check_writable(folder / "model.json")
 
 
-def test_a_model_goes_to_standard_output(data):
-    command = [sys.executable, "-m", "cslearn", "fit", str(data), "-o", "/dev/stdout", "--beta", "1", "--json"]
-    out = subprocess.run(command, capture_output=True, check=True, text=True).stdout
-    assert out.startswith('{\n "format": "cslearn.cstree"')
+TO_STANDARD_OUTPUT = {
+    "fit": (["fit", "{data}", "--beta", "1", "-o"], '{\n "format"', "Learned from 100 rows"),
+    "fit, as JSON": (["fit", "{data}", "--beta", "1", "--json", "-o"], '{\n "format"', '"order": '),
+    "convert": (["convert", "{model}", "--to", "bif"], "network", "written as"),
+    "report": (["report", "{model}", "-o"], "<!doctype html>", "Report written"),
+    "discretize": (["discretize", "{data}", "-o"], "background,diagnosis", "Table written"),
+}
+
+
+@pytest.mark.parametrize("name", TO_STANDARD_OUTPUT)
+def test_what_goes_to_standard_output_stands_there_alone(data, model, tmp_path, name):
+    words, begin, told = TO_STANDARD_OUTPUT[name]
+    command = [sys.executable, "-m", "cslearn", *(word.format(data=data, model=model) for word in words)]
+    done = subprocess.run([*command, "/dev/stdout"], capture_output=True, check=True, text=True)
+    assert done.stdout.startswith(begin) and told in done.stderr
+    file = tmp_path / "written"
+    subprocess.run([*command, file], capture_output=True, check=True)
+    assert done.stdout == file.read_text()

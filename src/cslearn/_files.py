@@ -27,6 +27,7 @@ __all__ = [
     "check_not_read",
     "check_writable",
     "find_files",
+    "is_standard_output",
     "n_values",
     "read_bytes",
     "read_json",
@@ -194,6 +195,18 @@ def _descriptor(path: str | os.PathLike[str]) -> int | None:
         return _STANDARD[name]
     found = re.fullmatch(r"(?:/dev/fd|/proc/self/fd)/([0-9]+)", name)
     return int(found[1]) if found else None
+
+
+def is_standard_output(path: str | os.PathLike[str]) -> bool:
+    """Tell whether a name stands for standard output.
+
+    Examples
+    --------
+    >>> from cslearn._files import is_standard_output
+    >>> is_standard_output("/dev/stdout"), is_standard_output("model.json")
+    (True, False)
+    """
+    return _descriptor(path) == 1
 
 
 @contextlib.contextmanager

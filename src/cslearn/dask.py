@@ -23,6 +23,7 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from cslearn._cluster import ATTEMPTS, answer_of, lost, need_workers
 from cslearn.counts import Contexts, PackedCounts, RememberedCounts
 from cslearn.data import PackedTable, State
 from cslearn.data import pack as pack_rows
@@ -33,9 +34,6 @@ from cslearn.data.reading import DEFAULT_NA_VALUES, warn_constant
 from cslearn.errors import InputError, MissingExtraError
 
 __all__ = ["DaskTable", "Traffic", "pack"]
-
-# How often a request is made again, or rows are packed again, after Dask has given up on it.
-ATTEMPTS = 20
 
 Result = TypeVar("Result")
 
@@ -129,8 +127,8 @@ class DaskTable:
             }
             for at, future in futures.items():
                 try:
-                    answers[at] = future.result()
-                except _lost():
+                    answers[at] = answer_of(self.client, future)
+                except lost():
                     if self._parts[at].status not in ("pending", "finished"):
                         self._parts[at] = self._recoded(self._makers[at]())
             if len(answers) == len(self._parts):
@@ -235,7 +233,7 @@ def pack(
     Raises
     ------
     InputError
-        If the data cannot be used.
+        If the data cannot be used, or the cluster has no workers for a minute.
     MissingExtraError
         If Dask is not installed.
 
@@ -248,6 +246,7 @@ def pack(
     >>> cslearn.CStreeLearner().fit(packed)  # doctest: +SKIP
     """
     client = _client(client)
+    need_workers(client)
     options = {
         "leave_out": leave_out,
         "states": states,
@@ -261,7 +260,8 @@ def pack(
     groups = [group.tolist() for group in np.array_split(np.arange(len(pieces)), max(1, n_parts))]
     makers = [partial(_packed_there, client, [pieces[at] for at in group], options) for group in groups if group]
     futures = [maker() for maker in makers]
-    told = client.gather([client.submit(_description, future, pure=False) for future in futures])
+    descriptions = [client.submit(_description, future, pure=False) for future in futures]
+    told = [answer_of(client, description) for description in descriptions]
     variables, found, _ = union_of_states([(names, labels) for names, labels, _ in told])
     n = sum(rows for _, _, rows in told)
     asked = {name: labels for name, labels in zip(variables, found, strict=True) if name not in (states or {})}
@@ -285,16 +285,6 @@ def _client(client: Any) -> Any:
         raise InputError(
             "there is no Dask client: make one, such as dask.distributed.Client() for the cores of this machine"
         ) from None
-
-
-def _lost() -> tuple[type[BaseException], ...]:
-    """Return what Dask raises when workers are lost."""
-    from concurrent.futures import CancelledError
-
-    from distributed import KilledWorker
-    from distributed.comm.core import CommClosedError
-
-    return KilledWorker, CancelledError, CommClosedError
 
 
 def _pieces(source: Any) -> list[Any]:

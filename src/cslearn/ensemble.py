@@ -11,6 +11,7 @@ in closed form given an order (:meth:`cslearn.grown.GrownLevel.leave_one_out`), 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from importlib.metadata import version
 from os import PathLike
 from typing import TYPE_CHECKING, Any
@@ -18,13 +19,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cslearn._checked import checked
 from cslearn._files import SIZE_LIMIT, VALUE_LIMIT, atomic_write, n_values
 from cslearn._numerics import RandomState, as_generator, log_sum_exp_axis
 from cslearn.cstree import CStree
 from cslearn.data import Table, incomplete_codes
 from cslearn.errors import InputError, LimitError
-from cslearn.grown import GrownLevel, GrownScores
+from cslearn.grown import GrownContexts, GrownLevel, GrownScores
 from cslearn.orders.tempering import random_order
+from cslearn.orders.workers import Workers
 from cslearn.stagings import Context, Staging
 
 if TYPE_CHECKING:
@@ -46,6 +49,7 @@ LEAST_GAIN = 1e-8
 Floats = NDArray[np.float64]
 
 
+@checked
 class CStreeEnsemble:
     """A mixture of CStrees, for prediction.
 
@@ -87,7 +91,12 @@ class CStreeEnsemble:
             tree.needed_parameters()
             if tree.variables != first.variables or dict(tree.states) != dict(first.states):
                 raise InputError(f"CStree {number} has other variables or states than the first one")
-        given = np.ones(len(self.trees)) / len(self.trees) if weights is None else np.array(weights, dtype=float)
+        try:
+            given = np.ones(len(self.trees)) / len(self.trees) if weights is None else np.array(weights, dtype=float)
+        except (TypeError, ValueError):
+            raise InputError(
+                "the weights of an ensemble are numbers, one for each CStree", parameter="weights"
+            ) from None
         if given.shape != (len(self.trees),):
             raise InputError(f"{len(self.trees)} CStrees need as many weights, not an array of shape {given.shape}")
         if not (np.isfinite(given).all() and (given >= 0).all() and abs(given.sum() - 1) < 1e-6):
@@ -265,26 +274,45 @@ def far_orders(
     return [np.array(order, dtype=np.int64) for order in found]
 
 
-def grown_ensemble(scores: GrownScores, orders: Sequence[NDArray[np.int64]]) -> CStreeEnsemble:
-    """Return the mixture of the trees that are grown for some orders, with the weights that suit the data."""
-    contexts = scores.contexts.narrow().deeper
+def grown_ensemble(scores: GrownScores, orders: Sequence[NDArray[np.int64]], client: Any = None) -> CStreeEnsemble:
+    """Return the mixture of the trees that are grown for some orders, with the weights that suit the data.
+
+    The workers of a Dask cluster grow them if there is a client, to the same result.
+    """
     table, mask = _rows(scores)
-    trees, logs = [], []
-    for order in orders:
-        position = np.argsort(order)
+    grower = _Grower(scores.contexts.narrow().deeper, scores.candidates, table, mask)
+    members = (
+        [grower.member(order) for order in orders]
+        if client is None
+        else Workers(client, grower).ask_all(_Grower.member, orders)
+    )
+    trees, logs = zip(*members, strict=True)
+    return CStreeEnsemble(trees, mixture_weights(np.array(logs), table.weights))
+
+
+@dataclass(frozen=True)
+class _Grower:
+    """What all members are grown from."""
+
+    contexts: GrownContexts
+    candidates: Sequence[NDArray[np.int64]]
+    table: Table
+    interventions: NDArray[np.bool_] | None
+
+    def member(self, order: NDArray[np.int64]) -> tuple[CStree, Floats]:
+        """Return the tree of an order, and the log-probability of each row given the others."""
+        table, position = self.table, np.argsort(order)
         stages: dict[str, Staging] = {}
         parameters: dict[str, Floats] = {}
         of_order = np.zeros(table.n)
         for t, i in enumerate(order.tolist()):
-            own = scores.candidates[i]
-            level = GrownLevel(contexts, i, own[position[own] < t]).of_best_set()
+            own = self.candidates[i]
+            level = GrownLevel(self.contexts, i, own[position[own] < t]).of_best_set()
             variable = table.variables[i]
             stages[variable], parameters[variable] = _staging(level, table, order[:t])
-            of_order += _leave_one_out(level, table.codes, i, mask)
+            of_order += _leave_one_out(level, table.codes, i, self.interventions)
         names = [table.variables[i] for i in order]
-        trees.append(CStree(names, stages, parameters, states=table.state_map))
-        logs.append(of_order)
-    return CStreeEnsemble(trees, mixture_weights(np.array(logs), table.weights))
+        return CStree(names, stages, parameters, states=table.state_map), of_order
 
 
 def _rows(scores: GrownScores) -> tuple[Table, NDArray[np.bool_] | None]:

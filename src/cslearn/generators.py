@@ -7,6 +7,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from cslearn._checked import checked
 from cslearn._numerics import RandomState, as_generator
 from cslearn._parameters import NAMES, Row, Table, check, number, whole
 from cslearn.cstree import CStree
@@ -32,6 +33,7 @@ ALLOWED: Table = {
 MOST_VARIABLES = 1 << 20
 
 
+@checked
 def random_cstree(
     cards: int | Sequence[int] | Mapping[str, int | Sequence[Any]],
     beta: int = 2,

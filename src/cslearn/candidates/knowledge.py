@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cslearn._checked import checked
 from cslearn.data._labels import listing
 from cslearn.errors import FileError, InputError
 
@@ -25,6 +26,7 @@ Pair = tuple[str, str]
 _KEYS = ("forbidden", "required", "tiers")
 
 
+@checked
 @dataclass(frozen=True)
 class Knowledge:
     """What is known of the structure before the data are seen, by the names of the variables.

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cslearn._checked import checked
 from cslearn._numerics import RandomState
 from cslearn.candidates.knowledge import Knowledge
 from cslearn.candidates.screen import Screen, Search, Sets, screen
@@ -88,6 +89,7 @@ class CandidateSets:
         return f"CandidateSets({self.method}: {_number(len(sizes), 'variable')}, {_number(sum(sizes), 'candidate')})"
 
 
+@checked
 def candidate_sets(
     table: TableLike,
     candidates: str | nx.Graph | Mapping[str, Iterable[str]] | ArrayLike = "all",

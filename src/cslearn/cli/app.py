@@ -20,7 +20,7 @@ import typer
 from cslearn._wording import Option, option, spoken_by
 from cslearn.cli.paths import check_outputs, write_output
 from cslearn.cli.progress import tell_if_compiling
-from cslearn.cli.streams import end_output, note, prepare_streams
+from cslearn.cli.streams import end_output, keeping_output, note, prepare_streams
 from cslearn.errors import ConvergenceWarning, CslearnError, DataWarning, EstimateWarning, InputError
 
 __all__ = ["app", "main"]
@@ -753,11 +753,13 @@ def _run() -> Any:
             tell_if_compiling()
             commands: Any = typer.main.get_command(app)
             try:
-                with spoken_by(_options_of(commands.commands.get(_command()))):
+                with spoken_by(_options_of(commands.commands.get(_command()))), keeping_output():
                     commands()
                 code: Any = 0
             except SystemExit as stop:
                 code = stop.code
+                if code == 130:  # Typer ends a command so, without a word
+                    note("no file is half written", "interrupted")
         sys.stdout.flush()
         return code
     except CslearnError as error:

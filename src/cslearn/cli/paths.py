@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from itertools import combinations
 from pathlib import Path
 
-from cslearn._files import atomic_write, check_not_read, check_writable, find_files, same_file
+from cslearn._files import atomic_write, check_not_read, check_writable, find_files, is_standard_output, same_file
 from cslearn.cli.streams import plain
 from cslearn.errors import InputError
 
@@ -16,6 +16,8 @@ __all__ = ["check_outputs", "write_output"]
 
 def check_outputs(outputs: Mapping[str, Path | None], inputs: Iterable[Path | None] = ()) -> None:
     """Refuse outputs that cannot be written, that would replace an input, or of which two are one file.
+
+    Where one is standard output, the command tells the rest on standard error.
 
     Parameters
     ----------
@@ -32,6 +34,8 @@ def check_outputs(outputs: Mapping[str, Path | None], inputs: Iterable[Path | No
     for (first, one), (second, other) in combinations(given.items(), 2):
         if same_file(one, other):
             raise InputError(f"{first} and {second} are the same file, {one}: give each a name of its own")
+    if any(map(is_standard_output, given.values())):
+        sys.stdout = sys.stderr  # what is told must not be read as the file; see `keeping_output`
 
 
 def write_output(text: str, output: Path | None) -> None:

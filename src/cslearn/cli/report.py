@@ -55,5 +55,5 @@ def report(
         table = read_for_model(tree, data, missing, weights, na_values, sep, table_format)
     name, state = (None, None) if outcome is None else outcome_and_state(outcome, tree)
     write_report(tree, output, table, title=title, outcome=name, state=state)
-    size = output.stat().st_size / 2**20
-    tell(f"Report written to {output} ({size:.1f} MB). Open it in a browser.")
+    size = f" ({output.stat().st_size / 2**20:.1f} MB)" if output.is_file() else ""
+    tell(f"Report written to {output}{size}. Open it in a browser.")

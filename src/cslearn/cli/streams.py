@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import re
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
-__all__ = ["end_output", "note", "plain", "prepare_streams", "tell"]
+__all__ = ["end_output", "keeping_output", "note", "plain", "prepare_streams", "tell"]
 
 # Control characters but tab and line feed, among them the escape that begins a command to the terminal; signs that turn
 # the direction of writing round; and halves of characters, which no encoding can write.
@@ -46,6 +47,16 @@ def prepare_streams() -> None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - open until the end
         elif hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
+
+
+@contextmanager
+def keeping_output() -> Iterator[None]:
+    """Have standard output be what it was when a command ends that told elsewhere what is not its file."""
+    usual = sys.stdout
+    try:
+        yield
+    finally:
+        sys.stdout = usual
 
 
 def end_output() -> None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.table import Table as TextTable
 
+from cslearn._files import is_standard_output
 from cslearn._wording import duration
 from cslearn.cli.streams import plain
 
@@ -321,12 +322,13 @@ def print_fit(learner: Learner, table: TableLike, output: Path, verbose: bool = 
     if learner.estimate_ == "central":
         order = "an order typical of those sampled"
     _say(console, f"Directions follow {order}; other directions may fit the data equally well.")
-    _print_edges_in_brief(console, learner.cstree_, output)
+    where, model = ("standard output", "MODEL") if is_standard_output(output) else (output, output)
+    _print_edges_in_brief(console, learner.cstree_, model)
     if learner.candidates_.dropped or learner.candidates_.notes:
         _say(console, learner.candidates_.describe())
     if table.constant:
         _say(console, f"Constant, so independent of everything else: {', '.join(table.constant)}")
-    _say(console, f"Model written to {output}. See it with: cslearn show {output}")
+    _say(console, f"Model written to {where}. See it with: cslearn show {model}")
 
 
 def print_model(tree: CStree, variable: str | None = None, everything: bool = False) -> None:

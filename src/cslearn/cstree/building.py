@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cslearn.cstree.model import CStree
+from cslearn.cstree.model import CStree, check_order_and_states
 from cslearn.errors import InputError, LimitError
 from cslearn.graphs.relations import CSIRelation
 from cslearn.graphs.statements import parse_context, parse_relation
@@ -115,6 +115,7 @@ def from_dag(dag: nx.DiGraph, states: States, order: Sequence[str] | None) -> CS
     if unknown:
         raise InputError(f"the states of {', '.join(map(repr, unknown))} are not given, but the DAG has them")
     order = _topological(dag, states) if order is None else list(order)
+    check_order_and_states(order, states)
     stagings = {}
     for position, variable in enumerate(order):
         parents = list(dag.predecessors(variable)) if variable in dag else []
@@ -145,6 +146,7 @@ def _topological(dag: nx.DiGraph, states: States) -> list[str]:
 def from_ldag(ldag: LDAG, order: Sequence[str] | None) -> CStree:
     """See :meth:`CStree.from_ldag`."""
     order = _topological(ldag.graph, ldag.states) if order is None else list(order)
+    check_order_and_states(order, ldag.states)
     labelled = {child for _, child in ldag.labels}
     stagings: dict[str, Staging | list[Context]] = {}
     before: dict[str, Sequence[Any]] = {}

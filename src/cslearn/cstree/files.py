@@ -65,6 +65,8 @@ def from_document(document: Any) -> CStree:
     with_parameters = ["probabilities" in stage for entries in stages.values() for stage in entries]
     if any(with_parameters) and not all(with_parameters):
         raise InputError("some stages have probabilities and some have not")
+    if "learning" in document:
+        _check_learning(document["learning"], names)
     return CStree(
         document["order"],
         {v: [stage["context"] for stage in entries] for v, entries in stages.items()},
@@ -74,6 +76,23 @@ def from_document(document: Any) -> CStree:
         states={entry["name"]: entry["states"] for entry in document["variables"]},
         learning=document.get("learning"),
     )
+
+
+def _check_learning(learning: dict[str, Any], names: list[str]) -> None:
+    """Refuse what was learned of other variables than those of the model."""
+    orders, evidence = learning.get("orders") or {}, learning.get("evidence") or {}
+    of_orders, precedence = orders.get("variables", names), orders.get("precedence")
+    if sorted(of_orders) != sorted(names):
+        raise InputError("learning.orders is not of the variables of the model")
+    if precedence is not None and [len(row) for row in precedence] != [*reversed(range(len(names)))]:
+        raise InputError(f"learning.orders.precedence is not of all pairs of {len(names)} variables")
+    against = {entry[2] for entries in evidence.values() for entry in entries if entry is not None}
+    pairs = [edge["between"] for edge in learning.get("edges") or ()]
+    named = {*evidence, *against, *(learning.get("betas") or ()), *(name for pair in pairs for name in pair)}
+    if named - set(names):
+        raise InputError(f"learning is of {min(named - set(names))!r}, which is no variable of the model")
+    if len({frozenset(pair) for pair in pairs}) != len(pairs) or any(len(set(pair)) == 1 for pair in pairs):
+        raise InputError("learning.edges has a pair twice, or of a variable and itself")
 
 
 def save(tree: CStree, path: str | PathLike[str]) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cslearn._checked import checked
 from cslearn._numerics import RandomState, as_generator
 from cslearn._parameters import MAPPING, NAMES, STATES, Row, check
 from cslearn._wording import option, wording
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from cslearn.inference import MostProbable, Queries
     from cslearn.plots._figure import Picture
 
-__all__ = ["CStree"]
+__all__ = ["CStree", "check_order_and_states"]
 
 Floats = NDArray[np.float64]
 
@@ -47,6 +48,7 @@ ALLOWED = {
 }
 
 
+@checked
 class CStree:
     """A context-specific model of categorical variables.
 
@@ -122,7 +124,7 @@ class CStree:
         check(ALLOWED, locals())
         labels = {v: tuple(x.item() if isinstance(x, np.generic) else x for x in s) for v, s in states.items()}
         self._set(order=tuple(order), states=MappingProxyType(labels), variables=tuple(labels))
-        _check_order_and_states(self.order, self.states)
+        check_order_and_states(self.order, self.states)
         unknown = set(stagings).difference(self.order)
         if unknown:
             raise InputError(f"there are stagings for {_names(unknown)}, which are not in the order")
@@ -509,6 +511,10 @@ class CStree:
     def log_prob_of_codes(self, codes: NDArray[np.integer]) -> Floats:
         """Return the log-probability of every row of codes; see :meth:`log_prob`."""
         parameters = self.needed_parameters()
+        if codes.ndim != 2 or codes.shape[1] != len(self.variables):
+            raise InputError(
+                f"codes have a column for each of {len(self.variables)} variables, not shape {codes.shape}"
+            )
         total = np.zeros(len(codes))
         for column, variable in enumerate(self.variables):
             with np.errstate(divide="ignore"):
@@ -596,6 +602,12 @@ class CStree:
         if missing != "error":
             raise InputError(f'missing must be "error" or "em", not {missing!r}')
         table = self.encode(data)
+        if interventions is not None and (interventions.shape != table.codes.shape or interventions.dtype != bool):
+            raise InputError(
+                f"interventions are True or False for each of {table.n:,} rows and {table.p} variables, not an array of"
+                f" {interventions.dtype} of shape {interventions.shape}",
+                parameter="interventions",
+            )
         cards = np.array(table.cards)
         parameters = {}
         for column, variable in enumerate(self.variables):
@@ -627,6 +639,8 @@ class CStree:
 
     def bic_of_counts(self, counts: Mapping[str, Floats]) -> float:
         """Return the Bayesian information criterion from what :meth:`count_stages` gave; see :meth:`bic`."""
+        if set(counts) != set(self.order):
+            raise InputError("the counts are not those of the variables of the model, each once")
         log_likelihood = 0.0
         for cells in counts.values():
             shares = cells / np.maximum(cells.sum(axis=1, keepdims=True), np.finfo(float).tiny)
@@ -1162,7 +1176,8 @@ def _restored(order: Any, stagings: Any, parameters: Any, states: Any, learning:
     return CStree(order, stagings, parameters, states=states, learning=learning)
 
 
-def _check_order_and_states(order: tuple[str, ...], states: Mapping[str, tuple[Any, ...]]) -> None:
+def check_order_and_states(order: Sequence[str], states: Mapping[str, Sequence[Any]]) -> None:
+    """Refuse an order that does not name each variable once, or states that cannot be those of variables."""
     if not order:
         raise InputError("a CStree has at least one variable, but the order is empty")
     for variable in [*order, *states]:

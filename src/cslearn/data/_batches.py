@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from cslearn._checked import checked
 from cslearn._files import check_file, find_files
 from cslearn.data._extra import pyarrow
 from cslearn.data._labels import listing
@@ -81,6 +82,7 @@ def open_stream(source: Any, *, sep: str | None = None) -> Stream | None:
     return _open_batches(source) if isinstance(source, Iterator) else None
 
 
+@checked
 def only_in_batches(source: Any) -> bool:
     """Tell whether a source is more than one file, or data that are not in memory.
 

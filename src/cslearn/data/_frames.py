@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cslearn._checked import checked
 from cslearn.data._columns import Column
 from cslearn.data._labels import State, is_numeric
 from cslearn.data._markers import DEFAULT_NA_VALUES, warn_of_markers
@@ -35,6 +36,7 @@ def read_frame(data: Any, *, na_values: Collection[str] = DEFAULT_NA_VALUES, sep
     return pd.DataFrame({column.name: _series_of(column, text=source.text) for column in columns})
 
 
+@checked
 def as_frame(data: Any, *, na_values: Collection[str] = DEFAULT_NA_VALUES, sep: str | None = None) -> pd.DataFrame:
     """Give any accepted data as a new pandas frame, with the labels that :func:`as_table` would read.
 

@@ -20,7 +20,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from cslearn._files import atomic_file, read_json
+from cslearn._files import atomic_file, check_file, read_json
 from cslearn.data._labels import State
 from cslearn.data._planes import Words, digest, words_of
 from cslearn.errors import FileError
@@ -131,6 +131,7 @@ def read_content(path: str | os.PathLike[str], *, verify: bool = True) -> Conten
 
     Everything that the file says is compared with what is there, with `verify` the checksums of the planes too.
     """
+    check_file(path)
     file = Path(path)
     try:
         with file.open("rb") as stream:
@@ -145,8 +146,6 @@ def read_content(path: str | os.PathLike[str], *, verify: bool = True) -> Conten
             weights = None
             if content["weights"] is not None:
                 weights = _mapped(stream, np.float64, offset + 8 * count * words, (n,))
-    except FileNotFoundError:
-        raise FileError(f"There is no file {file}. Check the name and the directory.") from None
     except OSError as error:
         raise FileError(f"{file} cannot be read: {error.strerror or error}.") from None
     if verify:

@@ -187,7 +187,7 @@ def weights_from_column(name: str) -> Weights:
 
 def weights_from_array(given: Any) -> Weights:
     """Give the weights that an array holds, one for each row of all batches."""
-    array = check_weights(given, len(given))
+    array = check_weights(given, len(given) if hasattr(given, "__len__") else 1)
 
     def weights(batch: Batch, start: int) -> NDArray[np.float64]:
         if start + batch.n > len(array):

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from cslearn._checked import checked
 from cslearn.data import _batches
 from cslearn.data._batches import Batch, Stream, only_in_batches, open_stream
 from cslearn.data._columns import Column, Source, column_of_series
@@ -26,6 +27,7 @@ __all__ = ["iter_sources", "iter_tables"]
 _LARGE = 1 << 26  # bytes of a file beyond which it is not read at once
 
 
+@checked
 def iter_tables(
     source: Any,
     states: Mapping[str, Sequence[Any]] | None = None,

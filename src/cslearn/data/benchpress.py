@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from cslearn._checked import checked
 from cslearn._files import atomic_write, check_file
 from cslearn.data._text import check_header, encode_rows, read_rows
 from cslearn.data.table import Table
@@ -27,6 +28,7 @@ _MAX_CARDINALITY = 2**16
 _MAX_STATES = 2**22  # of all variables together
 
 
+@checked
 def read_benchpress(path: str | os.PathLike[str]) -> Table:
     r"""Read a file of codes with the cardinalities in its second row.
 
@@ -68,6 +70,7 @@ def read_benchpress(path: str | os.PathLike[str]) -> Table:
     return Table(codes, names, [range(card) for card in cards])
 
 
+@checked
 def write_benchpress(table: Table, path: str | os.PathLike[str]) -> None:
     """Write the codes of a table, with the cardinalities in the second row.
 

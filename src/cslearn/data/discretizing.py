@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from cslearn._checked import checked
 from cslearn._wording import keyword, option, wording
 from cslearn.data._checks import MOST_NUMBERS
 from cslearn.data._frames import numbers_of, read_frame
@@ -30,6 +31,7 @@ _FEW_VALUES = MOST_NUMBERS
 _EXACT_DIGITS = 12
 
 
+@checked
 @dataclass(frozen=True)
 class Discretizer:
     """The cut points of some columns, to bin other data in the same way.
@@ -108,6 +110,8 @@ class Discretizer:
         """
         import pandas as pd
 
+        if name not in self.cuts:
+            raise InputError(f"there are no cut points of {name!r}; there are those of {', '.join(self.cuts)}")
         cuts = self.cuts[name]
         # side="right" puts a value that equals a cut above it.
         codes = np.where(np.isnan(values), -1, np.searchsorted(cuts, values, side="right"))
@@ -207,6 +211,7 @@ class Discretizer:
         return cls(content["cuts"])
 
 
+@checked
 def discretize(
     data: Any,
     *,

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cslearn._checked import checked
 from cslearn._wording import keyword, option
 from cslearn.data._batches import only_in_batches
 from cslearn.data._encoding import MISSING_STATE
@@ -22,6 +23,7 @@ from cslearn.errors import DataWarning, InputError
 __all__ = ["MISSING_STATE", "check_missing_label", "incomplete_codes", "refuse_missing_label"]
 
 
+@checked
 def incomplete_codes(
     source: Any,
     states: Mapping[str, Sequence[Any]],

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cslearn._checked import checked
 from cslearn.data._labels import State
 from cslearn.data._packed_files import description, new_file, read_content
 from cslearn.data._planes import Assembly, Part, Sink, Words, digest, plane_starts, width_of, words_of
@@ -26,6 +27,7 @@ __all__ = ["PackedTable", "build", "concatenate", "fingerprint_of"]
 _PART_WORDS = 1 << 12  # words of each plane that are worked on at a time
 
 
+@checked
 @dataclass(frozen=True, eq=False, repr=False)
 class PackedTable:
     """Categorical data as bits, never changed once made: about ``sum(ceil(log2(d)))`` bits a row.
@@ -191,6 +193,8 @@ class PackedTable:
         >>> cslearn.pack({"rain": ["no", "yes", "no"], "level": [10, 2, 10]}).take(np.array([2, 1])).tolist()
         [[0, 1], [1, 0]]
         """
+        if rows.ndim != 1 or rows.dtype.kind not in "iu" or (len(rows) and not 0 <= rows.min() <= rows.max() < self.n):
+            raise InputError(f"rows are numbers of some of {self.n:,} rows")
         at, shift = rows // 64, (rows % 64).astype(np.uint64)
         result = np.zeros((len(rows), self.p), dtype=self._code_type, order="F")
         for j in range(self.p):
@@ -263,6 +267,8 @@ class PackedTable:
         """
         from cslearn.data._collapsing import distinct_rows
 
+        if not min_gain > 0:
+            raise InputError(f"min_gain is a number above 0, not {min_gain!r}", parameter="min_gain")
         found = distinct_rows(self.parts(), self.starts, int(self.n / min_gain))
         if found is None or not self.n:
             return self

@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cslearn._checked import checked
 from cslearn._files import check_not_read
 from cslearn._parameters import CALLABLE, PATH, Row, check, kind, whole
 from cslearn._parameters import Table as Table_
@@ -59,6 +60,7 @@ _ALLOWED: Table_ = {
 }
 
 
+@checked
 def pack(
     source: Any,
     path: str | os.PathLike[str] | None = None,

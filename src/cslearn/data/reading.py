@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cslearn._checked import checked
 from cslearn._parameters import NAMES, Row, Rule, check, kind, whole
 from cslearn._parameters import Table as Table_
 from cslearn._wording import keyword, offers, option, wording
@@ -51,6 +52,7 @@ ALLOWED: Table_ = {
 }
 
 
+@checked
 def as_table(
     source: Any,
     *,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cslearn._checked import checked
 from cslearn.data._labels import State, listing, state_key, to_label
 from cslearn.data._weights import check_weights
 from cslearn.errors import InputError
@@ -72,6 +73,7 @@ class TableLike(Protocol):
         """The states by the name of the variable."""
 
 
+@checked
 @dataclass(frozen=True, eq=False, repr=False)
 class Table:
     """Categorical data as codes, never changed once made.
@@ -227,6 +229,13 @@ class Table:
             index = np.asarray(rows)
             # np.asarray([]) is a float array, which cannot index.
             index = index.astype(np.intp) if index.size == 0 else index
+            known = index.ndim == 1 and index.dtype.kind in "iub"
+            if known and index.dtype == bool:
+                known = len(index) == self.n
+            elif known and index.size:
+                known = bool(-self.n <= index.min() <= index.max() < self.n)
+            if not known:
+                raise InputError(f"rows are numbers of some of {self.n:,} rows, or True or False for each of them")
         weights = None if self.weights is None else self.weights[index]
         return Table(self.codes[index], self.variables, self.states, weights)
 
@@ -279,6 +288,7 @@ class Table:
         return Table, (self.codes, self.variables, self.states, self.weights)
 
 
+@checked
 def rare_states(table: TableLike) -> dict[str, int]:
     """Return the variables with more than two states that have fewer than 20 rows each on average.
 

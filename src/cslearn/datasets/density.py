@@ -9,6 +9,7 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, NamedTuple
 
+from cslearn._checked import checked
 from cslearn.datasets.sources import Source, fetch_from, text_of
 from cslearn.errors import InputError
 
@@ -40,6 +41,7 @@ def density_names() -> list[str]:
     return list(_listed())
 
 
+@checked
 def load_density(name: str) -> Splits:
     """Return a binary data set with its standard splits (Lowd and Davis, 2010; Van Haaren and Davis, 2012).
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from itertools import product
 from typing import TYPE_CHECKING, Any, Literal
 
+from cslearn._checked import checked
 from cslearn.cstree import CStree
 from cslearn.datasets.sources import MUSHROOM_COLUMNS, SOURCES, fetch
 from cslearn.errors import InputError
@@ -83,6 +84,7 @@ def load_alarm() -> pd.DataFrame:
     return fetch("alarm")
 
 
+@checked
 def load_mushroom(*, complete: bool = False) -> pd.DataFrame:
     """Return the Mushroom data of UCI: 8,124 rows of 23 variables, whose first, ``class``, says edible or poisonous.
 
@@ -113,6 +115,7 @@ def load_mushroom(*, complete: bool = False) -> pd.DataFrame:
     return frame[frame["stalk-root"] != "?"].drop(columns="veil-type").reset_index(drop=True)
 
 
+@checked
 def load_sachs(
     kind: Literal["observational", "interventional", "conditions"] = "observational",
     *,
@@ -176,6 +179,7 @@ def load_sachs(
 _SACHS_NAMES = ("Raf", "Mek", "PLCg", "PIP2", "PIP3", "Erk", "Akt", "PKA", "PKC", "p38", "JNK")
 
 
+@checked
 def true_edges(name: str) -> list[tuple[str, str]]:
     """Return the edges, parent and child, that are known or agreed on for a data set.
 
@@ -239,6 +243,7 @@ def dataset_names() -> list[str]:
     return sorted([*_BUILT_IN, *(name for name in SOURCES if not name.endswith(".bif"))])
 
 
+@checked
 def load_dataset(name: str) -> pd.DataFrame:
     """Return a data set as it was published: every cell a string, missing cells ``"?"``.
 
@@ -277,6 +282,7 @@ def network_names() -> list[str]:
     return sorted(name.removesuffix(".bif") for name in SOURCES if name.endswith(".bif"))
 
 
+@checked
 def load_network(name: str) -> CStree:
     """Return a network of the repository of bnlearn as a CStree, to draw data from with :meth:`~cslearn.CStree.sample`.
 

@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
+from cslearn._checked import checked
 from cslearn._parameters import Row, Table, check, kind
 from cslearn.cstree import CStree
 from cslearn.data import as_frame, incomplete_codes
@@ -32,6 +33,7 @@ CLASSIFIER: Table = {
 }
 
 
+@checked
 class CStreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """Learn a CStree of the features and the class together, and predict the class with it.
 
@@ -113,7 +115,10 @@ class CStreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
         if y is None:
             raise InputError("requires y to be passed, but the target y is None")
         name = getattr(y, "name", None)
-        labels = column_or_1d(y, warn=True)
+        try:
+            labels = column_or_1d(y, warn=True)
+        except (TypeError, ValueError) as error:
+            raise InputError(f"y is a sequence of classes, one for each row: {error}", parameter="y") from None
         if pd.isna(labels).any() or (labels.dtype.kind == "f" and not np.isfinite(labels).all()):
             raise InputError("Input y contains NaN, infinity or missing values: leave those rows out")
         check_classification_targets(labels)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cslearn._checked import checked
 from cslearn.counts import Contexts
 from cslearn.cstree import CStree
 from cslearn.graphs import CSIRelation, RelationTable, WeighedRelation
@@ -22,6 +23,7 @@ __all__ = ["relation_table"]
 Floats = NDArray[np.float64]
 
 
+@checked
 def relation_table(
     tree: CStree, data: Any, *, ess: float | None = None, probabilities: Mapping[CSIRelation, float] | None = None
 ) -> RelationTable:

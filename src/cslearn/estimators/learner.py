@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from cslearn._checked import checked
 from cslearn._numerics import RandomState, as_generator
 from cslearn._parameters import check
 from cslearn._wording import duration, offers, option, spoken_value
@@ -24,6 +25,7 @@ from cslearn.cstree import CStree
 from cslearn.cstree.parameters import Method, estimate
 from cslearn.data import TableLike
 from cslearn.data._gaps import gaps_of
+from cslearn.data._weights import check_weights
 from cslearn.errors import ConvergenceWarning, DataWarning, InputError
 from cslearn.estimators.averaging import averaged_parameters
 from cslearn.estimators.cutting import BoundCost, cost_of_bound
@@ -57,6 +59,7 @@ __all__ = ["Learner"]
 LONGEST_ADVISED = 3600.0
 
 
+@checked
 class Learner:
     """What :class:`cslearn.CStreeLearner` does, without scikit-learn, whose import takes longer than a small fit.
 
@@ -328,7 +331,8 @@ class Learner:
         rng = as_generator(self.random_state if random_state is None else random_state)
         before = Knowledge.coerce(self.knowledge).precedence(names)
         orders = far_orders([names.index(v) for v in self.order_], before, int(n), rng)
-        return grown_ensemble(as_grown(scores, self.max_memory), orders)
+        client = chains_of(self.search).client
+        return grown_ensemble(as_grown(scores, self.max_memory), orders, client)
 
     def _set_names(self, X: Any) -> None:
         variables = self.cstree_.variables
@@ -348,7 +352,9 @@ class Learner:
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return the (weighted) mean log-probability of the rows of `X` under the learned model; larger is better."""
-        return float(np.average(self.score_samples(X), weights=sample_weight))
+        scores = self.score_samples(X)
+        weights = None if sample_weight is None else check_weights(sample_weight, len(scores))
+        return float(np.average(scores, weights=weights))
 
     def _seeds(self) -> tuple[np.random.SeedSequence, int | None]:
         """Return the seed of the chains, and that of phase 1."""

@@ -67,7 +67,7 @@ class Chains(Settings):
     client : dask.distributed.Client, optional
         Runs the chains on the workers of a Dask cluster (``cslearn[dask]``), to the same result. Workers are sent the
         rows, as they are in memory, and score orders themselves. Not for a :class:`cslearn.dask.DaskTable`, whose
-        rows are on the workers already, and not with a checkpoint.
+        rows are on the workers already, and not with a checkpoint. The members of an ensemble are spread too.
 
     Examples
     --------

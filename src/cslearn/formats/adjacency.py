@@ -12,6 +12,7 @@ import io
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
+from cslearn._checked import checked
 from cslearn._files import atomic_write
 from cslearn.cstree import CStree
 from cslearn.errors import InputError
@@ -30,6 +31,7 @@ ROW_LIMIT = 1 << 21
 CELL_LIMIT = 1 << 23
 
 
+@checked
 def adjacency_matrix(model: CStree | LDAG | nx.DiGraph) -> pd.DataFrame:
     """Return the adjacency matrix of a model's DAG: parents in rows, children in columns.
 
@@ -55,6 +57,7 @@ def adjacency_matrix(model: CStree | LDAG | nx.DiGraph) -> pd.DataFrame:
     return frame
 
 
+@checked
 def write_adjacency(model: CStree | LDAG | nx.DiGraph, path: str | PathLike[str]) -> None:
     r"""Write the adjacency matrix of a model's DAG, with the direction in the first cell.
 
@@ -75,6 +78,7 @@ def write_adjacency(model: CStree | LDAG | nx.DiGraph, path: str | PathLike[str]
     atomic_write(path, csv_text([[CORNER, *frame.columns], *rows]))
 
 
+@checked
 def read_adjacency(path: str | PathLike[str]) -> nx.DiGraph:
     """Read the DAG of an adjacency matrix, of ours or of Benchpress.
 

@@ -19,6 +19,7 @@ from collections.abc import Iterable, Sequence
 from math import isfinite
 from os import PathLike
 
+from cslearn._checked import checked
 from cslearn._files import atomic_write
 from cslearn.cstree import CStree
 from cslearn.errors import InputError, LimitError
@@ -35,6 +36,7 @@ DRAW_LIMIT = 1 << 20
 EDGE_LIMIT = 1 << 24
 
 
+@checked
 def write_benchpress_graph(tree: CStree, path: str | PathLike[str]) -> None:
     """Write the adjacency matrix of a model's DAG as Benchpress wants it.
 
@@ -56,6 +58,7 @@ def write_benchpress_graph(tree: CStree, path: str | PathLike[str]) -> None:
     atomic_write(path, csv_text([list(frame.columns), *frame.to_numpy().tolist()]))
 
 
+@checked
 def write_trajectory(
     variables: Sequence[str], draws: Iterable[tuple[float, Iterable[Edge]]], path: str | PathLike[str]
 ) -> None:
@@ -119,6 +122,7 @@ def _listed(edges: Iterable[Edge]) -> str:
     return "[" + ";".join(f"{a}->{b}" for a, b in edges) + "]"
 
 
+@checked
 def read_trajectory(path: str | PathLike[str]) -> tuple[list[str], list[tuple[float, frozenset[Edge]]]]:
     """Read a trajectory of directed graphs: the variables, and each draw's score and edges.
 

@@ -36,6 +36,7 @@ from os import PathLike
 import numpy as np
 from numpy.typing import NDArray
 
+from cslearn._checked import checked
 from cslearn._files import atomic_write
 from cslearn.cstree import CStree
 from cslearn.errors import InputError
@@ -67,6 +68,7 @@ _NUMBER = re.compile(r"[+-]?(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]
 
 
 # ---------------------------------------------------------------- writing
+@checked
 def to_bif(tree: CStree) -> str:
     """Return a CStree with parameters as BIF text: its DAG, with the table of each variable given its parents.
 
@@ -122,6 +124,7 @@ def _numbers(row: NDArray[np.float64]) -> str:
     return ", ".join(map(repr, row.tolist()))
 
 
+@checked
 def write_bif(tree: CStree, path: str | PathLike[str]) -> None:
     """Write a CStree with parameters as a BIF file; see :func:`to_bif`.
 
@@ -140,6 +143,7 @@ def write_bif(tree: CStree, path: str | PathLike[str]) -> None:
 
 
 # ---------------------------------------------------------------- reading
+@checked
 def read_bif(path: str | PathLike[str]) -> CStree:
     """Read a BIF file, which may be gzipped (``.bif.gz``).
 
@@ -158,6 +162,7 @@ def read_bif(path: str | PathLike[str]) -> CStree:
         return from_bif(text)
 
 
+@checked
 def from_bif(text: str) -> CStree:
     """Return the Bayesian network that BIF text describes, as a CStree; an :class:`InputError` names the line.
 

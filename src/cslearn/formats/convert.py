@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 
+from cslearn._checked import checked
 from cslearn._wording import offers
 from cslearn.cstree import CStree
 from cslearn.errors import InputError
@@ -161,6 +162,7 @@ FORMATS: dict[str, Format] = {
 }
 
 
+@checked
 def format_of(path: Path_, name: str | None = None, *, for_reading: bool = False) -> Format:
     """Return the format with a name, or else the one that the ending of a path stands for.
 
@@ -190,6 +192,7 @@ def format_of(path: Path_, name: str | None = None, *, for_reading: bool = False
     raise InputError(f"the ending of {path} does not tell the format: name one of {known}{how}")
 
 
+@checked
 def read_model(path: Path_, name: str | None = None) -> CStree:
     """Read a model in any format that holds one.
 
@@ -215,6 +218,7 @@ def read_model(path: Path_, name: str | None = None) -> CStree:
     return found.read(path)
 
 
+@checked
 def write_model(tree: CStree, path: Path_, name: str | None = None) -> list[str]:
     """Write a model in any format, and return what was lost; see :func:`read_model`."""
     found = format_of(path, name)

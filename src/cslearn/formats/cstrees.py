@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from os import PathLike
 
+from cslearn._checked import checked
 from cslearn._files import atomic_write
 from cslearn.cstree import CStree
 from cslearn.errors import InputError
@@ -23,6 +24,7 @@ __all__ = ["from_cstrees_table", "read_cstrees", "to_cstrees_table", "write_cstr
 _CODE = re.compile(r"[0-9]{1,5}")
 
 
+@checked
 def to_cstrees_table(tree: CStree) -> list[list[str]]:
     """Return the rows of the table of a CStree.
 
@@ -47,6 +49,7 @@ def to_cstrees_table(tree: CStree) -> list[list[str]]:
     return rows
 
 
+@checked
 def write_cstrees(tree: CStree, path: str | PathLike[str]) -> None:
     """Write the table of a CStree; see :func:`to_cstrees_table`.
 
@@ -63,6 +66,7 @@ def write_cstrees(tree: CStree, path: str | PathLike[str]) -> None:
     atomic_write(path, csv_text(to_cstrees_table(tree)))
 
 
+@checked
 def read_cstrees(path: str | PathLike[str]) -> CStree:
     """Read a table of the ``cstrees`` package as a CStree without parameters, whose states are 0, 1, ..."""
     text = read_text(path)
@@ -70,6 +74,7 @@ def read_cstrees(path: str | PathLike[str]) -> CStree:
         return from_cstrees_table(csv_rows(text))
 
 
+@checked
 def from_cstrees_table(rows: list[list[str]]) -> CStree:
     """Return the CStree of the rows of a table; see :func:`to_cstrees_table`."""
     if len(rows) < 2:

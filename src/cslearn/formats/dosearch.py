@@ -22,6 +22,7 @@ import re
 from os import PathLike
 from typing import Any
 
+from cslearn._checked import checked
 from cslearn._files import atomic_write
 from cslearn.cstree import CStree
 from cslearn.errors import InputError
@@ -36,6 +37,7 @@ _NAME = re.compile(r"[^\s,;:=<>|()-]+")
 _MARK = "# cslearn "
 
 
+@checked
 def to_dosearch(model: CStree | LDAG) -> str:
     """Return the LDAG of binary variables in the language of dosearch.
 
@@ -93,11 +95,13 @@ def _names(ldag: LDAG) -> dict[str, str]:
     return names
 
 
+@checked
 def write_dosearch(model: CStree | LDAG, path: str | PathLike[str]) -> None:
     """Write the LDAG of a model for dosearch; see :func:`to_dosearch`."""
     atomic_write(path, to_dosearch(model))
 
 
+@checked
 def read_dosearch(path: str | PathLike[str]) -> LDAG:
     """Read an LDAG in the language of dosearch; see :func:`from_dosearch`."""
     text = read_text(path)
@@ -105,6 +109,7 @@ def read_dosearch(path: str | PathLike[str]) -> LDAG:
         return from_dosearch(text)
 
 
+@checked
 def from_dosearch(text: str) -> LDAG:
     r"""Return the LDAG that text in the language of dosearch describes.
 

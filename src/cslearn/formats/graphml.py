@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
+from cslearn._checked import checked
 from cslearn._files import atomic_write, read_json
 from cslearn.cstree import CStree
 from cslearn.errors import InputError
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["from_networkx", "read_graphml", "read_graphml_cstree", "write_graphml"]
 
 
+@checked
 def from_networkx(graph: nx.DiGraph, *, states: Mapping[str, Any] | None = None) -> LDAG:
     """Return the LDAG that a networkx graph describes.
 
@@ -76,6 +78,7 @@ def _is_context(value: object) -> bool:
     return isinstance(value, Mapping) and all(isinstance(x, str | bool | int | float) for x in value.values())
 
 
+@checked
 def write_graphml(model: CStree | LDAG, path: str | PathLike[str]) -> None:
     """Write the LDAG of a model as a GraphML file.
 
@@ -107,6 +110,7 @@ def write_graphml(model: CStree | LDAG, path: str | PathLike[str]) -> None:
     atomic_write(path, content.getvalue())
 
 
+@checked
 def read_graphml(path: str | PathLike[str]) -> LDAG:
     """Read the LDAG of a GraphML file that :func:`write_graphml` wrote."""
     return _read(path)[0]

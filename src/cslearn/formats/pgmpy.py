@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from cslearn._checked import checked
 from cslearn.cstree import CStree
 from cslearn.errors import InputError
 from cslearn.formats._extra import optional
@@ -14,6 +15,7 @@ from cslearn.formats._network import Factor, as_cstree, factors
 __all__ = ["from_pgmpy", "to_pgmpy"]
 
 
+@checked
 def to_pgmpy(tree: CStree) -> Any:
     """Return a CStree with parameters as a ``pgmpy.models.DiscreteBayesianNetwork``.
 
@@ -47,6 +49,7 @@ def to_pgmpy(tree: CStree) -> Any:
     return network
 
 
+@checked
 def from_pgmpy(network: Any) -> CStree:
     """Return a pgmpy network, with a table for each of its nodes, as a CStree.
 
@@ -55,6 +58,8 @@ def from_pgmpy(network: Any) -> CStree:
     network : pgmpy.models.DiscreteBayesianNetwork
         Its nodes are named by strings.
     """
+    if not hasattr(network, "get_cpds"):
+        raise InputError(f"a network of pgmpy is asked for, not {type(network).__name__}")
     tables, states = [], {}
     for node in network.nodes:
         cpd = network.get_cpds(node)

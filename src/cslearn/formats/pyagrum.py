@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from cslearn._checked import checked
 from cslearn.cstree import CStree
 from cslearn.errors import InputError
 from cslearn.formats._extra import optional
@@ -15,6 +16,7 @@ from cslearn.formats._text import state_names
 __all__ = ["from_pyagrum", "to_pyagrum"]
 
 
+@checked
 def to_pyagrum(tree: CStree) -> Any:
     """Return a CStree with parameters as a ``pyagrum.BayesNet``.
 
@@ -55,6 +57,7 @@ def _variable(gum: Any, name: str, states: tuple[Any, ...]) -> Any:
     return gum.LabelizedVariable(name, name, state_names(name, states))
 
 
+@checked
 def from_pyagrum(network: Any) -> CStree:
     """Return a pyAgrum network as a CStree.
 
@@ -64,6 +67,8 @@ def from_pyagrum(network: Any) -> CStree:
         The labels of range and integer variables become integers, all others stay text.
     """
     gum = optional("pyagrum", "pyagrum")
+    if not isinstance(network, gum.BayesNet):
+        raise InputError(f"a network of pyAgrum is asked for, not {type(network).__name__}")
     states: dict[str, tuple[Any, ...]] = {}
     tables = []
     for node in sorted(network.nodes()):

@@ -21,6 +21,7 @@ from math import prod
 from os import PathLike
 from typing import Any
 
+from cslearn._checked import checked
 from cslearn._files import atomic_write
 from cslearn.cstree import CStree
 from cslearn.errors import InputError, LimitError
@@ -54,6 +55,7 @@ def _stages(tree: CStree, variable: str) -> list[int]:
     return [int(number) for number in table.ravel()]
 
 
+@checked
 def to_stagedtrees(tree: CStree) -> str:
     """Return an R script that makes a staged tree of class ``sevt``, with probabilities if the CStree has them.
 
@@ -115,11 +117,13 @@ def _items(values: dict[str, str]) -> str:
     return ",\n".join(f"    {_quoted(name)} = {value}" for name, value in values.items())
 
 
+@checked
 def write_stagedtrees(tree: CStree, path: str | PathLike[str]) -> None:
     """Write the R script of :func:`to_stagedtrees`."""
     atomic_write(path, to_stagedtrees(tree))
 
 
+@checked
 def write_stagedtrees_table(tree: CStree, path: str | PathLike[str]) -> None:
     r"""Write a table of all situations with their stages.
 
@@ -153,6 +157,7 @@ def write_stagedtrees_table(tree: CStree, path: str | PathLike[str]) -> None:
     atomic_write(path, csv_text(rows))
 
 
+@checked
 def read_stagedtrees_table(path: str | PathLike[str]) -> CStree:
     """Read a table of situations with their stages, as :func:`write_stagedtrees_table` writes it.
 

@@ -19,6 +19,7 @@ from xml.sax.saxutils import escape
 
 import numpy as np
 
+from cslearn._checked import checked
 from cslearn._files import atomic_write
 from cslearn.cstree import CStree
 from cslearn.errors import InputError
@@ -33,6 +34,7 @@ _HEAD = '<?xml version="1.0" encoding="UTF-8"?>\n'
 
 
 # ---------------------------------------------------------------- writing
+@checked
 def to_xmlbif(tree: CStree) -> str:
     """Return a CStree with parameters as XMLBIF text: its DAG, with the table of each variable given its parents.
 
@@ -71,6 +73,7 @@ def _element(tag: str, text: str) -> str:
     return f"  <{tag}{keep}>{escape(text, {chr(13): '&#13;'})}</{tag}>"
 
 
+@checked
 def write_xmlbif(tree: CStree, path: str | PathLike[str]) -> None:
     """Write a CStree with parameters as an XMLBIF file; see :func:`to_xmlbif`.
 
@@ -89,6 +92,7 @@ def write_xmlbif(tree: CStree, path: str | PathLike[str]) -> None:
 
 
 # ---------------------------------------------------------------- reading
+@checked
 def read_xmlbif(path: str | PathLike[str]) -> CStree:
     """Read an XMLBIF file, which may be gzipped; a :class:`FileError` says what is wrong with it."""
     content = read_bytes(path)
@@ -96,6 +100,7 @@ def read_xmlbif(path: str | PathLike[str]) -> CStree:
         return from_xmlbif(content)
 
 
+@checked
 def from_xmlbif(text: str | bytes) -> CStree:
     """Return the Bayesian network that XMLBIF text describes, as a CStree.
 

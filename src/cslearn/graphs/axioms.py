@@ -13,6 +13,7 @@ from itertools import product
 from math import prod
 from typing import Any
 
+from cslearn._checked import checked
 from cslearn.errors import InputError, LimitError
 from cslearn.graphs.relations import CSIRelation
 from cslearn.stagings import Context
@@ -25,6 +26,7 @@ OUTCOME_LIMIT = 1 << 16
 States = Mapping[str, Sequence[Any]]
 
 
+@checked
 def symmetry(relation: CSIRelation) -> CSIRelation:
     """Apply symmetry: ``A _||_ B | C, x_S`` gives ``B _||_ A | C, x_S``.
 
@@ -37,6 +39,7 @@ def symmetry(relation: CSIRelation) -> CSIRelation:
     return CSIRelation(relation.right, relation.left, relation.context, relation.given)
 
 
+@checked
 def decomposition(relation: CSIRelation, drop: str | Iterable[str]) -> CSIRelation:
     """Apply decomposition: ``A _||_ B + D | C, x_S`` gives ``A _||_ B | C, x_S``; `drop` is ``D``.
 
@@ -50,6 +53,7 @@ def decomposition(relation: CSIRelation, drop: str | Iterable[str]) -> CSIRelati
     return CSIRelation(relation.left, kept, relation.context, relation.given)
 
 
+@checked
 def weak_union(relation: CSIRelation, move: str | Iterable[str]) -> CSIRelation:
     """Apply weak union: ``A _||_ B + D | C, x_S`` gives ``A _||_ B | C + D, x_S``; `move` is ``D``.
 
@@ -63,6 +67,7 @@ def weak_union(relation: CSIRelation, move: str | Iterable[str]) -> CSIRelation:
     return CSIRelation(relation.left, kept, relation.context, (*relation.given, *moved))
 
 
+@checked
 def contraction(first: CSIRelation, second: CSIRelation) -> CSIRelation:
     """Apply contraction: ``A _||_ B | C + D, x_S`` and ``A _||_ D | C, x_S`` give ``A _||_ B + D | C, x_S``.
 
@@ -80,6 +85,7 @@ def contraction(first: CSIRelation, second: CSIRelation) -> CSIRelation:
     return CSIRelation(first.left, (*first.right, *second.right), first.context, second.given)
 
 
+@checked
 def intersection(first: CSIRelation, second: CSIRelation) -> CSIRelation:
     """Apply intersection: ``A _||_ B | C + D, x_S`` and ``A _||_ D | C + B, x_S`` give ``A _||_ B + D | C, x_S``.
 
@@ -101,6 +107,7 @@ def intersection(first: CSIRelation, second: CSIRelation) -> CSIRelation:
     return CSIRelation(first.left, (*first.right, *second.right), first.context, common)
 
 
+@checked
 def specialization(relation: CSIRelation, fix: str | Iterable[str], states: States) -> list[CSIRelation]:
     """Apply specialization: ``A _||_ B | C, x_S`` gives ``A _||_ B | C - D, x_S, x_D`` for all ``x_D``; `fix` is ``D``.
 
@@ -134,6 +141,7 @@ def specialization(relation: CSIRelation, fix: str | Iterable[str], states: Stat
     ]
 
 
+@checked
 def absorption(relations: Iterable[CSIRelation], absorb: str | Iterable[str], states: States) -> CSIRelation:
     """Apply absorption: ``A _||_ B | C, x_S, y_D`` for all ``y_D`` give ``A _||_ B | C + D, x_S``; `absorb` is ``D``.
 

@@ -29,6 +29,7 @@ from math import prod
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from cslearn._checked import checked
 from cslearn._parameters import LABELS, STATES, Row, check, kind
 from cslearn.errors import InputError, LimitError
 from cslearn.graphs.patterns import PATTERN_LIMIT, hole, smallest_cover
@@ -50,6 +51,7 @@ OUTCOME_LIMIT = 1 << 16
 Edge = tuple[str, str]
 
 
+@checked
 class LDAG:
     """A DAG whose edges carry labels: the contexts in which they vanish.
 
@@ -258,6 +260,8 @@ class LDAG:
         from scipy.sparse import coo_array
         from scipy.sparse.csgraph import connected_components
 
+        if child not in self.states:
+            raise InputError(f"the LDAG has no variable {child!r}; it has {', '.join(map(repr, self.states))}")
         scope = {v: self.states[v] for v in self.graph.predecessors(child)}
         size = prod(map(len, scope.values()))
         if size > OUTCOME_LIMIT:

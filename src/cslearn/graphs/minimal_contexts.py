@@ -38,6 +38,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cslearn._checked import checked
 from cslearn.errors import InputError, LimitError
 from cslearn.graphs.entailment import PRIMES, Entailment, ranks_one
 from cslearn.graphs.relations import CSIRelation
@@ -62,6 +63,7 @@ Bools = NDArray[np.bool_]
 Codes = frozenset[tuple[int, int]]
 
 
+@checked
 class MinimalContexts(Mapping[Context, "nx.DiGraph"]):
     """The minimal contexts of a CStree, each with its graph; made by :meth:`cslearn.CStree.minimal_contexts`.
 

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from cslearn._checked import checked
 from cslearn._wording import condition
 from cslearn.errors import InputError
 from cslearn.stagings import Context
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["CSIRelation", "defining_relations", "label_relations"]
 
 
+@checked
 class CSIRelation:
     """``left _||_ right | given, context``: a context-specific conditional independence.
 

@@ -8,6 +8,7 @@ from html import escape
 from math import log
 from typing import TYPE_CHECKING, Any, Literal, overload
 
+from cslearn._checked import checked
 from cslearn.graphs.relations import CSIRelation
 from cslearn.stagings import Context
 
@@ -139,6 +140,7 @@ def _sum(values: list[float | None]) -> float | None:
     return sum(known) if len(known) == len(values) else None
 
 
+@checked
 class RelationTable(Sequence[WeighedRelation]):
     """CSI relations with the evidence for them, in the order given.
 

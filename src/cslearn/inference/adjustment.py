@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator
 from itertools import combinations, islice
 from typing import TYPE_CHECKING, Any
 
+from cslearn._checked import checked
 from cslearn.errors import InputError
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ __all__ = ["adjustment_sets", "markov_blanket"]
 MOST_SETS = 100
 
 
+@checked
 def adjustment_sets(
     model: CStree | nx.DiGraph, exposure: str, outcome: str, *, limit: int = MOST_SETS
 ) -> list[tuple[str, ...]]:
@@ -79,6 +81,7 @@ def adjustment_sets(
     return sorted(found, key=lambda names: (len(names), [position[v] for v in names]))
 
 
+@checked
 def markov_blanket(model: CStree | nx.DiGraph, variable: str) -> tuple[str, ...]:
     """Return the Markov blanket of a variable: its parents, its children, and the other parents of these.
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from cslearn._checked import checked
 from cslearn._numerics import RandomState, as_generator
 from cslearn._wording import offers, option
 from cslearn.errors import InputError, LimitError
@@ -49,6 +50,7 @@ MOST_STRATA = 1000
 ROUNDING = 1e-10
 
 
+@checked
 def effect(
     model: Any,
     outcome: str,
@@ -119,7 +121,7 @@ def effect(
         raise InputError(f"n_draws is a whole number, at least 1, not {n_draws!r}")
     rng = as_generator(random_state)
     posterior = getattr(model, "posterior_", None if hasattr(model, "stagings") else model)
-    if posterior is not None and not hasattr(posterior, "edge_probabilities"):
+    if not hasattr(model, "stagings") and not hasattr(posterior, "edge_probabilities"):
         kind = type(model).__name__
         raise InputError(f"an effect is asked of a fitted CStreeLearner, a CStreePosterior or a CStree, not of {kind}")
     trees = [] if posterior is None else posterior.sample(int(n_draws), random_state=rng)

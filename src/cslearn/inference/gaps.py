@@ -20,10 +20,12 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from cslearn._checked import checked
 from cslearn._numerics import RandomState, as_generator
 from cslearn.counts import stage_of_rows
 from cslearn.cstree.parameters import Method, estimate
 from cslearn.data import Table, as_frame, incomplete_codes
+from cslearn.data._weights import check_weights
 from cslearn.errors import DataWarning, EstimateWarning, InputError, LimitError
 from cslearn.inference.evidence import Evidence
 from cslearn.inference.factors import Floats
@@ -128,6 +130,7 @@ def _parts(rows: Rows, job: _Job) -> list[_Job]:
     return [_Job(job.block, job.rows[begin : begin + step]) for begin in range(0, len(job.rows), step)]
 
 
+@checked
 def em(
     tree: CStree,
     data: Any,
@@ -175,8 +178,8 @@ def em(
     np.True_
     """
     codes = data if _is_codes(data) else incomplete_codes(data, tree.states)
-    each = np.ones(len(codes)) if weights is None else np.asarray(weights, dtype=float)
-    return _EM(tree, codes, each, method, ess, gamma).run(max_iter, tol)
+    each = np.ones(len(codes)) if weights is None else check_weights(weights, len(codes))
+    return _EM(tree, codes, each, method, ess, float(gamma)).run(max_iter, tol)
 
 
 def summable(tree: CStree, codes: Codes) -> NDArray[np.bool_]:

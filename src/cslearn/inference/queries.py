@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from cslearn._checked import checked
 from cslearn._numerics import RandomState, log_sum_exp
 from cslearn._wording import option
 from cslearn.errors import InputError, LimitError
@@ -94,6 +95,7 @@ class _Plan(NamedTuple):
     size: float
 
 
+@checked
 class Queries:
     """A CStree compiled for many queries.
 
@@ -181,6 +183,8 @@ class Queries:
 
     def coded_distribution(self, column: int, known: Mapping[int, int]) -> Floats:
         """Return the distribution of a column given the codes of others; NaN if they are impossible."""
+        if not 0 <= column < len(self.cards) or column in known:
+            raise InputError(f"column is one of 0 to {len(self.cards) - 1} that is not known, not {column}")
         table, log_prob = self._solve([column], Evidence(dict(known), {}, {}), everything=False)
         return table / table.sum() if log_prob > -inf else np.full(self.cards[column], np.nan)
 
@@ -466,6 +470,8 @@ class Queries:
     def impossible(self, evidence: Mapping[str, Any]) -> InputError:
         """Return an error that names a smallest part of impossible evidence that is impossible on its own."""
         items: dict[str, Any] = {}
+        if not self.is_impossible(evidence):
+            return InputError(f"the evidence is possible: {dict(evidence)}")
         for name, value in evidence.items():
             items[name] = value
             if self.is_impossible(items):

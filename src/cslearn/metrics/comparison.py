@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Any
 
+from cslearn._checked import checked
 from cslearn._numerics import RandomState
 from cslearn.cstree import CStree
 from cslearn.metrics.distances import EdgeScores, edge_scores, ldag_distance, shd
@@ -100,6 +101,7 @@ class Comparison:
         }
 
 
+@checked
 def compare(
     reference: CStree,
     model: CStree,

@@ -16,6 +16,7 @@ from __future__ import annotations
 from itertools import combinations
 from typing import TYPE_CHECKING
 
+from cslearn._checked import checked
 from cslearn.errors import InputError
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["cpdag"]
 
 
+@checked
 def cpdag(dag: nx.DiGraph) -> nx.DiGraph:
     """Return the CPDAG of a DAG.
 

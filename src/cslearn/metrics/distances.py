@@ -14,8 +14,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+from cslearn._checked import checked
 from cslearn.cstree import CStree
 from cslearn.errors import InputError
 from cslearn.graphs import LDAG
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["EdgeScores", "edge_scores", "graph_of", "ldag_distance", "share_covered", "shd"]
 
-Model = Any  # CStree, LDAG or networkx.DiGraph
+Model: TypeAlias = "CStree | LDAG | nx.DiGraph"
 Edge = tuple[str, str]
 
 
@@ -42,6 +43,7 @@ def _same_nodes(a: nx.DiGraph, b: nx.DiGraph) -> None:
         raise InputError(f"the models have different variables: {', '.join(sorted(map(str, odd)))}")
 
 
+@checked
 def shd(a: Model, b: Model, *, cpdag: bool = False) -> int:
     """Return the structural Hamming distance of two graphs: the number of pairs of variables in which they differ.
 
@@ -103,6 +105,7 @@ class EdgeScores:
         return 2 * self.precision * self.recall / total if total else 0.0
 
 
+@checked
 def edge_scores(reference: Model, model: Model, *, skeleton: bool = False) -> EdgeScores:
     """Return precision and recall of the edges of a model.
 
@@ -127,6 +130,7 @@ def edge_scores(reference: Model, model: Model, *, skeleton: bool = False) -> Ed
     return EdgeScores(len(true), len(given), right, right)
 
 
+@checked
 def ldag_distance(a: CStree | LDAG, b: CStree | LDAG) -> float:
     """Return the distance of two LDAGs, labels included: the average over all outcomes of that of their DAGs.
 

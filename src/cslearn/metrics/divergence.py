@@ -7,6 +7,7 @@ from typing import Literal
 
 import numpy as np
 
+from cslearn._checked import checked
 from cslearn._numerics import RandomState
 from cslearn._parameters import Row, Table, check, kind, whole
 from cslearn._wording import wording
@@ -56,6 +57,7 @@ ALLOWED: Table = {
 }
 
 
+@checked
 def kl_divergence(
     p: CStree,
     q: CStree,

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from cslearn._checked import checked
 from cslearn.cstree import CStree
 from cslearn.errors import InputError
 
@@ -36,6 +37,7 @@ class HeldOut:
     n_impossible: int
 
 
+@checked
 def held_out(tree: CStree, data: Any, **options: Any) -> HeldOut:
     """Return the mean log-probability of rows that a model was not learned from.
 

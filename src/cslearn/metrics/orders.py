@@ -8,14 +8,15 @@ and equivalent DAGs turn edges around. So a large distance of orders does not me
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
+from cslearn._checked import checked
 from cslearn.errors import InputError
-from cslearn.metrics.distances import graph_of
+from cslearn.metrics.distances import Model, graph_of
 
 __all__ = ["backward_edges", "kendall_distance"]
 
 
+@checked
 def kendall_distance(a: Sequence[str], b: Sequence[str], *, normalised: bool = False) -> float:
     """Return Kendall's distance: the number of pairs of variables that the two orders put in different order.
 
@@ -56,7 +57,8 @@ def _inversions(places: list[int]) -> tuple[int, list[int]]:
     return count, merged + left[i:]
 
 
-def backward_edges(order: Sequence[str], model: Any) -> int:
+@checked
+def backward_edges(order: Sequence[str], model: Model) -> int:
     """Return how many edges of a model's DAG point backwards in an order; 0 if the order is one of the DAG's own.
 
     Examples

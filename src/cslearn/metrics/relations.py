@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from math import ceil
 
+from cslearn._checked import checked
 from cslearn.cstree import CStree
 from cslearn.errors import LimitError
 from cslearn.graphs import CSIRelation
@@ -21,6 +22,7 @@ MOST_RELATIONS = 1_000
 UNDECIDED = 10
 
 
+@checked
 def csi_scores(reference: CStree, model: CStree) -> EdgeScores:
     """Return precision and recall of the context-specific relations of a model.
 

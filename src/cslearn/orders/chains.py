@@ -26,7 +26,7 @@ from cslearn._wording import option
 from cslearn.errors import InputError, LimitError
 from cslearn.orders.engines import as_engine
 from cslearn.orders.walks import Chain, Progress, Shared, Walk
-from cslearn.orders.workers import Workers
+from cslearn.orders.workers import ChainWorkers
 
 if TYPE_CHECKING:
     from cslearn.orders.checkpoint import Checkpoint
@@ -140,7 +140,7 @@ def sample_chains(
     shared = Shared(sum(walk.done for walk in walks), callback)
     # Threads that wait for workers of a cluster take no core.
     workers = min(n_chains, n_threads(n_jobs)) if client is None else n_chains
-    advance = Walk.advance if client is None else Workers(client, engine).advance
+    advance = Walk.advance if client is None else ChainWorkers(client, engine).advance
     # Between two writes every chain has its turn.
     seconds = inf if checkpoint is None else checkpoint.every * workers / n_chains
     interrupted = False

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from cslearn.errors import FileError, MissingExtraError
+from cslearn._checked import checked
+from cslearn.errors import FileError, InputError, MissingExtraError
 from cslearn.orders.chains import Chain
 from cslearn.orders.diagnostics import Quantities, Verdict, diagnose
 from cslearn.orders.files import read_arrays, write_arrays
@@ -34,6 +35,7 @@ SCALARS = {"best_log_score": float, "moved": int, "start_log_score": float}
 PARTS = ("orders", "log_scores", "trace", "best_order", *SCALARS)
 
 
+@checked
 @dataclass(frozen=True)
 class OrderPosterior:
     """Orders drawn from their posterior by one or more chains.
@@ -78,6 +80,10 @@ class OrderPosterior:
 
     def order_names(self, order: NDArray[np.integer]) -> tuple[str, ...]:
         """Return an order of columns as an order of names."""
+        if order.ndim != 1 or sorted(order.tolist()) != list(range(len(self.variables))):
+            raise InputError(
+                f"an order is each of the columns 0 to {len(self.variables) - 1} once, not {order.tolist()}"
+            )
         return tuple(self.variables[column] for column in order)
 
     def precedence(self) -> pd.DataFrame:

@@ -40,7 +40,7 @@ class Progress:
     memory: float | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Chain:
     """What one chain leaves.
 
@@ -67,6 +67,15 @@ class Chain:
     best_log_score: float
     moved: int
     start_log_score: float
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Chain):
+            return NotImplemented
+        return all(
+            np.array_equal(mine, theirs) for mine, theirs in zip(vars(self).values(), vars(other).values(), strict=True)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
 
     @property
     def n_iter(self) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from cslearn._checked import checked
 from cslearn._wording import condition
 from cslearn.plots._words import context_lines, name_lines, one_line
 from cslearn.plots.graph import Edge, checked_context, labels_in_context, line_widths, remaining
@@ -69,6 +70,7 @@ def tex_string(text: Any) -> str:
 
 
 # ---------------------------------------------------------------- LDAG
+@checked
 def ldag_to_dot(
     ldag: LDAG, *, context: Mapping[str, Any] | None = None, strength: Mapping[Edge, float] | Any = None
 ) -> str:
@@ -102,6 +104,7 @@ def ldag_to_dot(
     return "\n".join([*lines, "}", ""])
 
 
+@checked
 def ldag_to_tikz(
     ldag: LDAG,
     *,
@@ -184,6 +187,7 @@ def _document(lines: Iterable[str], standalone: bool) -> str:
 
 
 # ---------------------------------------------------------------- staged tree
+@checked
 def staged_tree_to_dot(
     tree: CStree, *, probabilities: bool = False, levels: int | None = None, max_leaves: int = MAX_LEAVES
 ) -> str:
@@ -222,6 +226,7 @@ def _outcome(variables: tuple[str, ...], outcome: tuple[Any, ...]) -> str:
     return ", ".join(condition(one_line(v), one_line(x)) for v, x in zip(variables, outcome, strict=False)) or "root"
 
 
+@checked
 def staged_tree_to_tikz(
     tree: CStree,
     *,

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, sqrt
+from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from cslearn._checked import checked
 from cslearn._wording import condition
 from cslearn.errors import InputError, MissingExtraError
 from cslearn.plots._extra import figures
@@ -36,6 +38,7 @@ NOTEBOOK_NODES = 60
 THINNEST, THICKEST, PLAIN = 0.7, 4.5, 1.3
 
 
+@checked
 def plot_ldag(
     ldag: LDAG,
     *,
@@ -200,7 +203,9 @@ def _strengths(graph: nx.DiGraph, strength: Any) -> dict[Edge, float]:
         values = {
             (u, v): float(strength.loc[u, v]) for u, v in graph.edges if u in strength.index and v in strength.columns
         }
-    elif isinstance(strength, Mapping):
+    elif isinstance(strength, Mapping) and all(
+        isinstance(edge, tuple) and len(edge) == 2 and isinstance(value, Real) for edge, value in strength.items()
+    ):
         values = {edge: float(value) for edge, value in strength.items() if graph.has_edge(*edge)}
     else:
         raise InputError(f"strength maps edges to numbers, or is a data frame, not {type(strength).__name__}")
@@ -330,6 +335,7 @@ class _Legend:
 
 
 # ---------------------------------------------------------------- probabilities of edges
+@checked
 def plot_edge_graph(frame: pd.DataFrame, threshold: float = 0.5) -> Picture:
     """Draw the edges that are more probable than a threshold, with their probabilities, as a graph.
 
@@ -399,6 +405,7 @@ def plot_edge_graph(frame: pd.DataFrame, threshold: float = 0.5) -> Picture:
 
 
 # ---------------------------------------------------------------- context graphs
+@checked
 def plot_context_graphs(graphs: Mapping[Any, nx.DiGraph], *, columns: int | None = None) -> Picture:
     """Draw the graphs of several contexts side by side, each node in the same place in all of them.
 
@@ -427,6 +434,8 @@ def plot_context_graphs(graphs: Mapping[Any, nx.DiGraph], *, columns: int | None
     import networkx as nx
 
     draw = figures()
+    if columns is not None and columns < 1:
+        raise InputError(f"columns is a whole number from 1, not {columns}", parameter="columns")
     if not graphs:
         raise InputError("there are no graphs to draw: give a mapping of contexts to graphs")
     whole = nx.DiGraph()

@@ -28,6 +28,7 @@ from itertools import pairwise
 from math import sqrt
 from typing import TYPE_CHECKING, Any
 
+from cslearn._checked import checked
 from cslearn.errors import InputError
 
 if TYPE_CHECKING:
@@ -90,6 +91,7 @@ class Layout:
     size: Size
 
 
+@checked
 def layered_layout(
     graph: nx.DiGraph,
     sizes: Mapping[Any, Size] | None = None,

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cslearn._checked import checked
 from cslearn.errors import InputError
 from cslearn.plots._extra import figures
 
@@ -24,6 +26,7 @@ WRITTEN = 14  # variables up to which numbers are written into a heat map
 NAMED = 150  # variables up to which the axes have names
 
 
+@checked
 def plot_trace(posterior: OrderPosterior) -> Picture:
     """Draw the log order score of each chain against its moves, with the best order that was met.
 
@@ -77,6 +80,7 @@ def plot_trace(posterior: OrderPosterior) -> Picture:
     return figure
 
 
+@checked
 def plot_precedence(posterior: OrderPosterior) -> Picture:
     """Draw in which share of the sampled orders the variable of the row comes before that of the column.
 
@@ -106,7 +110,8 @@ def plot_precedence(posterior: OrderPosterior) -> Picture:
     return _heat_map(frame, "PuOr", "share of the sampled orders", rows="comes before")
 
 
-def plot_edge_probabilities(frame: pd.DataFrame, *, order: Any = None) -> Picture:
+@checked
+def plot_edge_probabilities(frame: pd.DataFrame, *, order: Iterable[Any] | None = None) -> Picture:
     """Draw the probabilities of edges as a heat map.
 
     Parameters

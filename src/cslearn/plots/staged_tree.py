@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Any
 
+from cslearn._checked import checked
 from cslearn._wording import condition
 from cslearn.errors import InputError, LimitError
 from cslearn.plots._extra import figures
@@ -167,6 +168,7 @@ def distinct_colours() -> Iterator[str]:
             yield colour
 
 
+@checked
 def plot_staged_tree(
     tree: CStree,
     *,

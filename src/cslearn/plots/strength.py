@@ -15,6 +15,7 @@ from __future__ import annotations
 from math import comb, prod
 from typing import TYPE_CHECKING, Any
 
+from cslearn._checked import checked
 from cslearn.stagings import Context
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["edge_strengths"]
 
 
+@checked
 def edge_strengths(tree: CStree) -> dict[tuple[str, str], float]:
     """Return how much each parent changes the distribution of its child on average.
 

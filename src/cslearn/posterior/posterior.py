@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cslearn._checked import checked
 from cslearn._numerics import RandomState, as_generator
 from cslearn.data import Table, as_table
 from cslearn.errors import InputError
@@ -52,6 +53,7 @@ MOST_LEVELS = 1000
 SCORE_TOLERANCE = 1e-6
 
 
+@checked
 @dataclass(frozen=True, repr=False)
 class CStreePosterior(OrderPosterior):
     """The posterior over CStrees given data.

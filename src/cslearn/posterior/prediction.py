@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from cslearn._numerics import RandomState, log_sum_exp_axis
 from cslearn.data import incomplete_codes
+from cslearn.errors import InputError
 from cslearn.posterior.draws import tails_of
 from cslearn.posterior.levels import MOST_NUMBERS, N_ORDERS, Floats, Level
 
@@ -131,6 +132,9 @@ def target_probabilities(
     random_state: RandomState = 0,
 ) -> Floats:
     """Return what :meth:`predict_proba` does for column `i` of rows of codes, in which -1 is a missing cell."""
+    names = posterior.variables
+    if codes.dtype.kind != "i" or codes.ndim != 2 or codes.shape[1] != len(names) or not 0 <= i < len(names):
+        raise InputError(f"codes are whole numbers in {len(names)} columns, and i is one of these")
     codes = codes.copy()
     codes[:, i] = 0
     gaps = (codes < 0).any(axis=1)

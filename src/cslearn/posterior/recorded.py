@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from cslearn._checked import checked
 from cslearn._wording import option
 from cslearn.errors import InputError
 
@@ -21,6 +22,7 @@ LEAST = 0.01
 IDENTIFIED = 0.95
 
 
+@checked
 def edge_record(posterior: CStreePosterior) -> list[dict[str, Any]] | None:
     """Return the edge probabilities as a model file keeps them; None if there are no draws to tell them from.
 
@@ -58,6 +60,7 @@ def edge_record(posterior: CStreePosterior) -> list[dict[str, Any]] | None:
     ]
 
 
+@checked
 def edge_error(posterior: CStreePosterior) -> float | None:
     """Return the largest standard error of the edge probabilities, as chains tell it; None if there are fewer than two.
 
@@ -73,6 +76,7 @@ def edge_error(posterior: CStreePosterior) -> float | None:
     return round(float(posterior.share_errors().max()), 4)
 
 
+@checked
 def is_of_one_order(tree: CStree) -> bool:
     """Tell whether the edge probabilities that a model file keeps are those given a single order.
 
@@ -90,6 +94,7 @@ def is_of_one_order(tree: CStree) -> bool:
     return orders is not None and not orders.get("exact") and sum(chain["draws"] for chain in orders["chains"]) == 1
 
 
+@checked
 def edge_table(tree: CStree, threshold: float = 0.0) -> pd.DataFrame:
     """Return the edge probabilities that a model file keeps, the most probable pairs first.
 
@@ -132,6 +137,7 @@ def edge_table(tree: CStree, threshold: float = 0.0) -> pd.DataFrame:
     return pd.DataFrame(edge_rows(tree, threshold), columns=columns).astype({"directed": bool})
 
 
+@checked
 def edge_rows(tree: CStree, threshold: float = 0.0) -> list[dict[str, Any]]:
     """Return the rows of :func:`edge_table`, as mappings.
 

@@ -18,6 +18,7 @@ from importlib.resources import files
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
+from cslearn._checked import checked
 from cslearn._files import atomic_write
 from cslearn.errors import InputError
 from cslearn.inference.completed import rows_for_model
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["report_html", "write_report"]
 
 
+@checked
 def write_report(
     model: CStree | Any,
     path: str | PathLike[str],
@@ -83,6 +85,7 @@ def write_report(
     atomic_write(path, page.encode("utf-8", errors="replace"))
 
 
+@checked
 def report_html(
     model: CStree | Any,
     data: Any = None,

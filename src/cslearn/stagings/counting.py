@@ -11,6 +11,7 @@ from typing import Any, Literal, cast, get_args
 
 import numpy as np
 
+from cslearn._checked import checked
 from cslearn._parameters import NAMES, Row, check
 from cslearn.errors import InputError, LimitError
 from cslearn.stagings.cover import BoxCover
@@ -63,6 +64,7 @@ def check_kind(kind: str) -> StagingKind:
     return cast(StagingKind, kind)
 
 
+@checked
 def count(cards: Cards, beta: int, candidates: Iterable[Any] | None = None, *, kind: StagingKind = "all") -> int:
     """Count the stagings of a level whose contexts have at most `beta` variables.
 
@@ -147,6 +149,7 @@ def count_binary_others(n: int) -> int:
     return 8 * comb(n, 3) * (n - 2) ** 3 + 8 * comb(n, 4)
 
 
+@checked
 def count_cstrees(cards: Cards, beta: int, order: Sequence[Any] | None = None) -> int:
     """Count the CStrees whose contexts have at most `beta` variables.
 
@@ -205,6 +208,7 @@ def count_cstrees(cards: Cards, beta: int, order: Sequence[Any] | None = None) -
         ) from None
 
 
+@checked
 def max_stages(cards: Cards, beta: int, candidates: Iterable[Any] | None = None) -> int:
     """Return the largest number of stages a staging with contexts of at most `beta` variables can have.
 
@@ -221,6 +225,7 @@ def max_stages(cards: Cards, beta: int, candidates: Iterable[Any] | None = None)
     return prod(sizes[: check_beta(beta)])
 
 
+@checked
 def max_parents(cards: Cards, beta: int, candidates: Iterable[Any] | None = None) -> int:
     """Return the largest number of context variables that one staging can have in all its stages together.
 

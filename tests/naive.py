@@ -284,3 +284,25 @@ def planes(rows, cards, n):
 def distinct(rows):
     """The different rows in their order, each with how often it occurs."""
     return [(row, rows.count(list(row))) for row in sorted(set(map(tuple, rows)))]
+
+
+def turned_to_their_rows(trees, weights, logs, table, interventions, strength):
+    """The parameters of the members of a mixture after one round of expectation-maximisation, row by row."""
+    found = []
+    for k, tree in enumerate(trees):
+        parameters = {}
+        for variable, first in tree.parameters.items():
+            column = table.variables.index(variable)
+            counts = [[strength * chance for chance in stage] for stage in first]
+            for r in range(table.n):
+                if interventions is not None and interventions[r, column]:
+                    continue
+                chances = [w * exp(log[r]) for w, log in zip(weights, logs, strict=True)]
+                row = {v: states[x] for v, states, x in zip(table.variables, table.states, table.codes[r], strict=True)}
+                contexts = list(tree.stagings[variable])
+                (stage,) = [s for s, c in enumerate(contexts) if all(row[v] == x for v, x in c.items())]
+                share = chances[k] / sum(chances) * (1.0 if table.weights is None else table.weights[r])
+                counts[stage][table.codes[r, column]] += share
+            parameters[variable] = [[count / sum(stage) for count in stage] for stage in counts]
+        found.append(parameters)
+    return found

@@ -9,10 +9,12 @@ import pytest
 
 import naive
 from cslearn import CStreeEnsemble, CStreeLearner, random_cstree
+from cslearn.data import Table
 from cslearn.datasets import chickenpox_model
-from cslearn.ensemble import far_orders, grown_ensemble, mixture_weights
+from cslearn.ensemble import far_orders, grown_ensemble
 from cslearn.errors import FileError, InputError
 from cslearn.grown import GrownLevel, GrownScores
+from cslearn.mixture import mixture_weights, specialised
 from cslearn.priors import ParentsPrior
 
 TRUTH = random_cstree(dict.fromkeys("abcdef", 2) | {"g": 3}, random_state=5)
@@ -40,6 +42,12 @@ def ensemble(scores):
 
 
 @pytest.fixture(scope="module")
+def as_grown(scores):
+    """The ensemble with members as they were grown: no rows turn them."""
+    return grown_ensemble(scores, ORDERS, strength=1e15)
+
+
+@pytest.fixture(scope="module")
 def learner(table):
     return CStreeLearner(beta="auto", search="greedy", random_state=0).fit(table)
 
@@ -50,9 +58,9 @@ def levels(scores, order):
 
 
 # ---------------------------------------------------------------- members
-def test_a_member_predicts_as_the_average_over_prunings(scores, ensemble):
+def test_a_member_predicts_as_the_average_over_prunings(scores, as_grown):
     new = TRUTH.sample_table(200, random_state=2)
-    for order, tree in zip(ORDERS, ensemble.trees, strict=True):
+    for order, tree in zip(ORDERS, as_grown.trees, strict=True):
         assert tree.order == tuple(new.variables[i] for i in order)
         total = np.zeros(new.n)
         for level in levels(scores, order):
@@ -116,6 +124,36 @@ def test_what_was_set_from_outside_does_not_count_for_itself(table):
     name = table.variables[3]
     assert found.trees[0].stagings[name] == fewer.trees[0].stagings[name]
     assert np.allclose(found.trees[0].parameters[name], fewer.trees[0].parameters[name])
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("set_from_outside", [False, True])
+def test_members_are_turned_to_their_shares_of_the_rows(table, as_grown, weighted, set_from_outside):
+    rng = np.random.default_rng(0)
+    some = table.take(np.arange(40))
+    mask = rng.random(some.codes.shape) < 0.2 if set_from_outside else None
+    rows = Table(some.codes, some.variables, some.states, rng.integers(0, 3, 40) / 2.0 if weighted else None)
+    logs = np.array([tree.log_prob(some) for tree in as_grown.trees]) + rng.normal(size=(3, 40))
+    found, weights = specialised(as_grown.trees, logs, rows, mask, strength=3.0)
+    assert np.allclose(weights, mixture_weights(logs, rows.weights))
+    expected = naive.turned_to_their_rows(as_grown.trees, weights, logs, rows, mask, 3.0)
+    for tree, before, parameters in zip(found, as_grown.trees, expected, strict=True):
+        assert tree.stagings == before.stagings
+        for variable, own in parameters.items():
+            np.testing.assert_allclose(tree.parameters[variable], own, rtol=1e-9)
+
+
+def test_members_that_are_turned_to_rows_of_their_own_predict_a_mixture_better():
+    # Two kinds of rows, which no single CStree of these variables tells apart as well as two do.
+    rng = np.random.default_rng(1)
+    kind = rng.random(3000) < 0.5
+    codes = (rng.random((3000, 8)) < np.where(kind, 0.8, 0.3)[:, None]).astype(np.int64)
+    whole = Table(codes, [f"v{j}" for j in range(8)], [("n", "y")] * 8)
+    train, new = GrownScores(whole.take(np.arange(1000)), prior=PRIOR, beta=3), whole.take(np.arange(1000, 3000))
+    orders = far_orders(range(8), np.zeros((8, 8), dtype=bool), 10, rng)
+    turned, as_it_was = (grown_ensemble(train, orders, strength=a).log_prob(new) for a in (20.0, 1e15))
+    difference = turned - as_it_was
+    assert difference.mean() > 2 * difference.std() / np.sqrt(len(difference))
 
 
 # ---------------------------------------------------------------- weights

@@ -5,7 +5,8 @@ than one of them. Trees of orders far apart err in different places. Each member
 variable in its order, with probabilities averaged over all prunings: one CStree that predicts as that average does.
 
 The weights ``w`` maximise the sum over the rows of ``log sum_t w_t p_t(row | all other rows)``. These probabilities are
-in closed form given an order (:meth:`cslearn.grown.GrownLevel.leave_one_out`), so no rows have to be held out.
+in closed form given an order (:meth:`cslearn.grown.GrownLevel.leave_one_out`), so no rows have to be held out. Then
+each member is turned to the rows that it tells better than the others (:mod:`cslearn.mixture`).
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from cslearn.cstree import CStree
 from cslearn.data import Table, incomplete_codes
 from cslearn.errors import InputError, LimitError
 from cslearn.grown import GrownContexts, GrownLevel, GrownScores
+from cslearn.mixture import STRENGTH, specialised
 from cslearn.orders.tempering import random_order
 from cslearn.orders.workers import Workers
 from cslearn.stagings import Context, Staging
@@ -33,7 +35,7 @@ from cslearn.stagings import Context, Staging
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["CStreeEnsemble", "far_orders", "grown_ensemble", "mixture_weights"]
+__all__ = ["CStreeEnsemble", "far_orders", "grown_ensemble"]
 
 FORMAT = "cslearn.ensemble"
 VERSION = 1
@@ -41,10 +43,6 @@ VERSION = 1
 TRIES = 10
 # Rows that weights are found for; of more, so many that are spread evenly over all.
 MOST_ROWS = 200_000
-# Steps of the search for weights: each makes the likelihood larger, the first ones most.
-FEWEST_STEPS, MOST_STEPS = 50, 1000
-# It ends when a step gains less than this for each row.
-LEAST_GAIN = 1e-8
 
 Floats = NDArray[np.float64]
 
@@ -274,10 +272,13 @@ def far_orders(
     return [np.array(order, dtype=np.int64) for order in found]
 
 
-def grown_ensemble(scores: GrownScores, orders: Sequence[NDArray[np.int64]], client: Any = None) -> CStreeEnsemble:
+def grown_ensemble(
+    scores: GrownScores, orders: Sequence[NDArray[np.int64]], client: Any = None, strength: float = STRENGTH
+) -> CStreeEnsemble:
     """Return the mixture of the trees that are grown for some orders, with the weights that suit the data.
 
-    The workers of a Dask cluster grow them if there is a client, to the same result.
+    The workers of a Dask cluster grow them if there is a client, to the same result. Each is then turned to the
+    rows that it tells better than the others; see :func:`cslearn.mixture.specialised`.
     """
     table, mask = _rows(scores)
     grower = _Grower(scores.contexts.narrow().deeper, scores.candidates, table, mask)
@@ -287,7 +288,7 @@ def grown_ensemble(scores: GrownScores, orders: Sequence[NDArray[np.int64]], cli
         else Workers(client, grower).ask_all(_Grower.member, orders)
     )
     trees, logs = zip(*members, strict=True)
-    return CStreeEnsemble(trees, mixture_weights(np.array(logs), table.weights))
+    return CStreeEnsemble(*specialised(trees, np.array(logs), table, mask, strength))
 
 
 @dataclass(frozen=True)
@@ -344,34 +345,3 @@ def _leave_one_out(
     found, counted = np.zeros(len(codes)), ~interventions[:, target]
     found[counted] = level.leave_one_out(codes[counted])
     return found
-
-
-def mixture_weights(logs: Floats, row_weights: Floats | None = None) -> Floats:
-    """Return the weights of a mixture with which given log-probabilities of rows are largest in sum.
-
-    By expectation-maximisation from equal weights, so the result is never worse than these.
-
-    Parameters
-    ----------
-    logs : ndarray, shape (members, rows)
-    row_weights : ndarray, shape (rows,), optional
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from cslearn.ensemble import mixture_weights
-    >>> mixture_weights(np.log([[0.5, 0.5, 0.5, 0.1], [0.1, 0.1, 0.1, 0.5]])).round(3)
-    array([0.875, 0.125])
-    """
-    counted = np.ones(logs.shape[1]) if row_weights is None else np.asarray(row_weights, dtype=float)
-    logs, counted = logs[:, counted > 0], counted[counted > 0]
-    chances = np.exp(logs - logs.max(axis=0))
-    weights = np.full(len(chances), 1 / len(chances))
-    mixed = weights @ chances
-    for step in range(MOST_STEPS):
-        weights = weights * (chances @ (counted / mixed))
-        weights /= weights.sum()
-        old, mixed = mixed, weights @ chances
-        if step >= FEWEST_STEPS and counted @ np.log(mixed / old) < LEAST_GAIN * counted.sum():
-            break
-    return weights

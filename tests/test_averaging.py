@@ -160,3 +160,14 @@ def test_rows_in_which_a_variable_was_set_do_not_count_for_it():
     for v in tree.order:
         assert np.allclose(found[v], (without if v == tree.order[-1] else every)[v], rtol=1e-12)
     assert not np.allclose(without[tree.order[-1]], every[tree.order[-1]])
+
+
+def test_contexts_are_compared_with_stages_a_few_at_a_time(monkeypatch):
+    data = random_cstree([3, 4, 2, 3, 2], random_state=1).sample(400, random_state=0)
+    learners = []
+    for at_once in (None, 1, 50):
+        if at_once is not None:
+            monkeypatch.setattr("cslearn.estimators.averaging.AT_ONCE", at_once)
+        learners.append(CStreeLearner(search="greedy").fit(data))
+    assert learners[0].cstree_ == learners[1].cstree_ == learners[2].cstree_
+    assert learners[0].cstree_.n_stages > 5

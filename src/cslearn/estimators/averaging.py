@@ -36,6 +36,8 @@ __all__ = ["SMALLEST", "averaged_parameters"]
 SMALLEST = 1e-3
 # The same for deep stagings, in which there are more and less probable ones.
 SMALLEST_GROWN = 1e-5
+# Places of contexts that are compared with stages at once: many states make many of both.
+AT_ONCE = 1 << 24
 # Numbers are counted in an array of all that there may be, if these are at most so many times the rows.
 DENSE = 4
 
@@ -139,14 +141,24 @@ def _averaged_grown(tree: CStree, target: str, scores: Scores, weights: GrownLev
     there = np.flatnonzero((others >= 0).any(axis=0) | (stages >= 0).any(axis=0))
     stages, others = stages[:, there], others[:, there]
     empty = np.flatnonzero(_rows_in(scores, i, weights.columns[there], stages) == 0)
-    meets = ((others == stages[:, None]) | (others < 0) | (stages[:, None] < 0)).all(axis=2)
-    s, o = np.nonzero(meets)
+    s, o = _meeting(stages, others)
     joined = np.where(others[o] >= 0, others[o], stages[s])
     joined[np.isin(s, empty)[:, None] & (stages[s] >= 0)] = -1
     share = _rows_in(scores, i, weights.columns[there], joined) * chances[o]
     total = np.zeros((len(stages), means.shape[1]))
     np.add.at(total, s, share[:, None] * means[o])
     return total / total.sum(axis=1, keepdims=True)
+
+
+def _meeting(stages: NDArray[np.int16], others: NDArray[np.int16]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return which stages and which contexts, given as rows of codes, have outcomes in common: pairs of numbers."""
+    step, found = max(1, AT_ONCE // max(1, others.size)), []
+    for begin in range(0, len(stages), step):
+        some = stages[begin : begin + step, None]
+        s, o = np.nonzero(((others == some) | (others < 0) | (some < 0)).all(axis=2))
+        found.append((s + begin, o))
+    first, second = zip(*found, strict=True)
+    return np.concatenate(first), np.concatenate(second)
 
 
 def _rows_in(scores: Scores, i: int, columns: NDArray[np.integer], codes: NDArray[np.int16]) -> Floats:

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from cslearn import CStree, CStreeLearner, random_cstree
+from cslearn.data import Table
 from cslearn.errors import InputError
 from cslearn.estimators import Chains
 from cslearn.grown import GrownScores, greedy_order
@@ -168,3 +169,12 @@ def test_a_bound_that_the_model_keeps_costs_nothing():
     assert learner.cost_of_bound(10) == (learner.cstree_.n_stages, 0.0)
     with pytest.raises(InputError, match="beta is a whole number"):
         learner.cost_of_bound(-1)
+
+
+def test_even_columns_of_many_states_that_say_nothing_of_each_other_are_not_split():
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 32, (3000, 3))
+    data = Table(codes, ["a", "b", "c"], [[f"s{x}" for x in range(32)]] * 3)
+    learner = CStreeLearner(random_state=0).fit(data)
+    assert learner.cstree_.n_stages == 3
+    assert learner.gamma_ == 1.0

@@ -91,4 +91,6 @@ def adapted_counts(scores: GrownScores, order: Sequence[str]) -> tuple[float, fl
             total -= float((gammaln(a_stage + counts.sum(axis=1)) - gammaln(a_stage)).sum())
         return total
 
-    return max(((ess, gamma) for ess in ESS_VALUES for gamma in GAMMAS), key=lambda pair: value(*pair))
+    # Stagings that do not split say nothing of gamma. Then stages of a split have a small prior count: with a large one
+    # they would all be told to be even, which where a variable is so is taken for what was found in them.
+    return max(((ess, gamma) for ess in ESS_VALUES for gamma in GAMMAS), key=lambda pair: (value(*pair), pair[1]))

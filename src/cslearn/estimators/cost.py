@@ -18,7 +18,7 @@ from cslearn.data import Table
 from cslearn.estimators.greedy_search import greedy_search
 from cslearn.estimators.growing import first_scores
 from cslearn.estimators.incomplete import ROUNDS, copies_of, read_incomplete
-from cslearn.estimators.plan import Plan, Search, samples_once
+from cslearn.estimators.plan import Plan, Search
 from cslearn.estimators.settings import LEARNER, Chains
 from cslearn.grown import GrownEngine, GrownScores, greedy_order
 from cslearn.orders import (
@@ -237,8 +237,7 @@ def estimate_cost_with_gaps(table: Table, own: Collection[str] = (), **options: 
         return estimate_cost(filled, **options)
     rows = np.repeat(np.arange(len(codes)), np.where(gappy, copies_of(int(gappy.sum())), 1))
     cost = estimate_cost(filled.take(rows), **options)
-    once = samples_once(options.get("search", "auto"), filled.p)
-    return replace(cost, rounds=1 + ROUNDS, searches=1 if once else 1 + ROUNDS)
+    return replace(cost, rounds=1 + ROUNDS, searches=1 if cost.plan.samples_once(filled.p) else 1 + ROUNDS)
 
 
 def _grown_cost(table: Table, plan: Plan, sets: CandidateSets, knowledge: Knowledge) -> Cost:

@@ -713,6 +713,8 @@ def test_an_untidy_table_goes_through_all_commands(monkeypatch):
     assert found["same_score"]
     assert found["accuracy"] >= found["majority"]
     assert found["estimated"] > 0
+    assert found["exposure"] in visits.columns
+    assert found["effect"]["lower"] <= found["effect"]["estimate"] <= found["effect"]["upper"]
     (row,) = [line for line in "\n".join(tables.page({"visits": found})).splitlines() if "| 300 | 5 |" in line]
     assert row.startswith("| visits |")
 

@@ -340,7 +340,7 @@ def test_a_table_with_gaps_is_read_as_the_model_was_learned(run, with_gaps, tmp_
     assert len(logs) == 500
     assert np.flatnonzero(logs.isna()).tolist() == ([0, 3, 6] if policy == "drop" else [])
     assert isclose(json.loads(out)["mean_log_prob"], logs.mean())
-    told = "and are left out." if policy == "drop" else ": counts of rows are expected counts, "
+    told = "and are left out." if policy == "drop" else ": counts are expected counts, "
     for command in (["show", model, with_gaps, "--csi"], ["report", model, with_gaps, "-o", tmp_path / "r.html"]):
         code, _, err = run(*command)
         assert code == 0

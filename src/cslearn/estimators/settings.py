@@ -136,7 +136,7 @@ class Chains(Settings):
         return self.n_iter == "auto"
 
 
-ALPHA = Row(whole(0), None, what="the most candidates of a variable")
+ALPHA = Row(whole(0), None, what="the largest number of candidates of a variable")
 GRAPH = Row("cpdag", "skeleton")
 
 
@@ -347,7 +347,7 @@ LEARNER: Table = {
     "beta": Row(whole(0), "auto", what="the largest number of context variables of a stage"),
     "candidates": Row(
         *SELECTIONS,
-        Rule("All, Screen, PC or GRaSP", lambda way: isinstance(way, Selection)),
+        Rule("All, Screen, PC, GRaSP", lambda way: isinstance(way, Selection)),
         Rule("a graph, a mapping or a matrix", lambda sets: not isinstance(sets, str | int | float | bool)),
     ),
     "prior": Row(ADAPTIVE, *PRIORS, kind("a Prior", Prior)),

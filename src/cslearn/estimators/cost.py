@@ -39,7 +39,7 @@ EXACT_VARIABLES = 15
 DEEP_EXACT_VARIABLES = 9
 TRIAL_MOVES = 1000
 GROWN_TRIAL_MOVES = 20
-# Where a few moves take longer than this, they are trial enough: a fit makes hardly more.
+# Where a few moves take longer than this, fewer are tried.
 FEW_MOVES, LONG_SECONDS = 5, 2.0
 # Orders whose levels are timed for an exact search.
 GROWN_TRIAL_ORDERS = 10
@@ -257,7 +257,8 @@ def _grown_cost(table: Table, plan: Plan, sets: CandidateSets, knowledge: Knowle
         seconds = _seconds_of_a_move(engine, order, few)
         if few * seconds < LONG_SECONDS:
             _seconds_of_a_move(engine, order, 4 * moves)
-            seconds = _seconds_of_a_move(engine, order, moves)
+        # The climb to a first good order fills contexts, which chains then find there.
+        seconds = _seconds_of_a_move(engine, order, moves if few * seconds < LONG_SECONDS else few)
     how = plan.search(scores, order)
     levels = sum(1 << len(own) for own in scores.candidates)
     of_exact = levels * seconds / (2 * table.p) if how.way == "exact" else None

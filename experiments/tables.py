@@ -1,4 +1,4 @@
-"""Untidy public tables, used as a newcomer would: discretize, fit, edges, report, and predict and score on raw rows.
+"""Untidy public tables, used as a newcomer would: discretize, fit, edges, report, effect, predict and score.
 
 The packages that hold the tables are installed by pip into build/tables on the first run.
 """
@@ -150,6 +150,7 @@ def cell(task: dict[str, Any]) -> dict[str, Any]:
         expect(run("report", model, data, "-o", page))
         result |= counted(page.read_text(encoding="utf-8"))
         result |= reading_raw(model, raw, data, source.target, here)
+        result |= effect_on(tree, model, data, source.target)
     return result
 
 
@@ -200,6 +201,21 @@ def reading_raw(model: Path, raw: Path, data: Path, target: str, here: Path) -> 
         "same_score": answers[0][1] == answers[1][1],
         **accuracy,
     }
+
+
+def effect_on(tree: CStree, model: Path, data: Path, target: str) -> dict[str, Any]:
+    """Ask for the effect on the first state of a target of the first variable in its Markov blanket."""
+    blanket = json.loads(expect(run("blanket", model, target, "--json"))[0])
+    result = {"blanket": len(blanket["blanket"]), "exposure": None}
+    near = [*blanket["parents"], *blanket["children"]]
+    if not near:
+        return result
+    sets = json.loads(expect(run("adjust", model, near[0], target, "--json"))[0])["sets"]
+    asked = run("effect", model, f"{target}={tree.states[target][0]}", "--of", near[0], "--data", data, "--json")
+    rows = json.loads(expect(asked)[0])["rows"]
+    # The state of the exposure that is compared with its first one.
+    row = {key: rows[1][key] for key in ("n", "observed", "risk", "estimate", "lower", "upper", "says")}
+    return {**result, "exposure": near[0], "sets": len(sets), "effect": row}
 
 
 # ---------------------------------------------------------------- the page
@@ -293,6 +309,27 @@ def page(results: dict[str, dict[str, Any]]) -> list[str]:
             ],
         ),
     ]
+    text += [
+        "Effects: of the first variable in the target's Markov blanket, the parents first, on the risk of the target's"
+        " first state; its second state is compared with its first. *Blanket* is the number of variables in the"
+        " blanket, *sets* that of the minimal adjustment sets. The difference is that of the risks if the exposure were"
+        " set, with a 95% interval.",
+        table(
+            [
+                "table",
+                "target",
+                "blanket",
+                "exposure",
+                "sets",
+                "rows",
+                "observed",
+                "modelled",
+                "risk difference",
+                "says",
+            ],
+            [[n, SOURCES[n].target, r["blanket"], r["exposure"] or "-", *_effect_cells(r)] for n, r in results.items()],
+        ),
+    ]
     timed = [(n, r) for n, r in results.items() if "estimated" in r]
     text += [
         f"`cslearn estimate` predicts {r['estimated']:.0f} seconds (wall time on this machine) for {n}: {r['covers']}."
@@ -302,6 +339,16 @@ def page(results: dict[str, dict[str, Any]]) -> list[str]:
     text.append("## Notes that `fit` prints")
     text += [f"**{n}**\n\n" + "\n".join(f"- {note}" for note in r["notes"]) for n, r in results.items() if r["notes"]]
     return text
+
+
+def _effect_cells(result: dict[str, Any]) -> list[str]:
+    """Return the cells of the table of effects that say what was found."""
+    if result["exposure"] is None:
+        return ["-"] * 6
+    row = result["effect"]
+    difference = " to ".join(number(row[end], 3) for end in ("lower", "upper"))
+    told = [f"{row['n']:,.10g}", number(row["observed"], 3), number(row["risk"], 3)]
+    return [str(result["sets"]), *told, f"{number(row['estimate'], 3)} ({difference})", row["says"]]
 
 
 if __name__ == "__main__":

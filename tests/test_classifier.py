@@ -55,7 +55,7 @@ def test_the_learner_is_a_parameter_and_its_parameters_are_nested():
     ("settings", "message"),
     [
         ({"learner": "fast"}, "learner is a CStreeLearner or None, not 'fast'"),
-        ({"class_weight": "even"}, 'class_weight is a mapping of classes to weights, "balanced" or None, not'),
+        ({"class_weight": "even"}, 'class_weight is "balanced", a mapping of classes to weights or None, not'),
         ({"averaged": "yes"}, "averaged is True or False, not 'yes'"),
     ],
 )

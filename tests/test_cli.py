@@ -340,7 +340,7 @@ def test_a_table_with_gaps_is_read_as_the_model_was_learned(run, with_gaps, tmp_
     assert len(logs) == 500
     assert np.flatnonzero(logs.isna()).tolist() == ([0, 3, 6] if policy == "drop" else [])
     assert isclose(json.loads(out)["mean_log_prob"], logs.mean())
-    told = "and are left out." if policy == "drop" else ": counts of rows are expected counts, "
+    told = "and are left out." if policy == "drop" else ": counts are expected counts, "
     for command in (["show", model, with_gaps, "--csi"], ["report", model, with_gaps, "-o", tmp_path / "r.html"]):
         code, _, err = run(*command)
         assert code == 0
@@ -398,24 +398,27 @@ def test_bad_tables_exit_with_2_and_say_what_is_wrong(run, tmp_path, name):
     ("arguments", "message"),
     [
         (["fit", "none.csv"], "none.csv"),
-        (["fit", "{data}", "--beta", "many"], "of a stage, is a whole number from 0 or auto, not 'many'"),
-        (["fit", "{data}", "--ess", "0"], "--ess, the equivalent sample size, is a positive number or auto, not 0.0"),
+        (["fit", "{data}", "--beta", "many"], "of a stage, is auto or a whole number of at least 0, not 'many'"),
+        (["fit", "{data}", "--ess", "0"], "--ess, the equivalent sample size, is auto or a positive number, not 0.0"),
         (["fit", "{data}", "--candidates", "magic"], "magic"),
         (["fit", "{data}", "-o", "no/such/place.json"], "no/such/place.json"),
         (["fit", "{data}", "--knowledge", "none.json"], "none.json"),
         (["fit", "{data}", "--weights", "weight"], "weight"),
-        (["fit", "{data}", "--n-iter", "0"], "--n-iter is a whole number from 1 or auto, not 0"),
-        (["fit", "{data}", "--n-iter", "long"], "--n-iter is a whole number from 1 or auto, not 'long'"),
+        (["fit", "{data}", "--n-iter", "0"], "--n-iter is auto or a whole number of at least 1, not 0"),
+        (["fit", "{data}", "--n-iter", "long"], "--n-iter is auto or a whole number of at least 1, not 'long'"),
         (["fit", "{data}", "--n-iter", "9", "--max-iter", "9"], "--max-iter 9 bounds --n-iter auto, but --n-iter 9 is"),
-        (["fit", "{data}", "--jobs", "0"], "--jobs is a whole number from 1 or -1 for all cores, not 0"),
-        (["fit", "{data}", "--alpha", "-1"], "--alpha, the most candidates of a variable, is a whole number from 0"),
+        (["fit", "{data}", "--jobs", "0"], "--jobs is a whole number of at least 1 or -1 for all cores, not 0"),
+        (
+            ["fit", "{data}", "--alpha", "-1"],
+            "--alpha, the largest number of candidates of a variable, is a whole number of at least 0",
+        ),
         (["fit", "{data}", "--level", "0.1"], "--level is for --candidates pc: leave it out"),
         (["fit", "{data}", "--candidates", "pc", "--level", "2"], "--level is a significance level between 0 and 1"),
         (
             ["fit", "{data}", "--search", "exact", "--n-chains", "2"],
             "--n-chains is for chains, and --search exact runs none",
         ),
-        (["estimate", "{data}", "--beta", "-1"], "of a stage, is a whole number from 0 or auto, not -1"),
+        (["estimate", "{data}", "--beta", "-1"], "of a stage, is auto or a whole number of at least 0, not -1"),
         (["fit", "{data}", "--checkpoint", "no/such/place"], "Cannot write no/such/place"),
         (["fit"], "DATA"),
         (["show", "none.json"], "none.json"),

@@ -174,10 +174,10 @@ def test_missing_as_a_given_state() -> None:
 
 
 def test_options_are_checked() -> None:
-    with pytest.raises(InputError, match='missing is .*"error", "drop" or "state"'):
+    with pytest.raises(InputError, match='missing is "error", "drop", "state" or a mapping'):
         as_table({"a": [1]}, missing="ignore")  # type: ignore[arg-type]
     for bad in (0, 2.5, True):
-        with pytest.raises(InputError, match="max_states is a whole number from 1"):
+        with pytest.raises(InputError, match="max_states is a whole number of at least 1"):
             as_table({"a": [1]}, max_states=bad)  # type: ignore[arg-type]
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import naive_diagnostics
 from cslearn.errors import InputError
 from cslearn.orders import effective_sample_size, r_hat
-from cslearn.orders.diagnostics import Quantities, Verdict, diagnose
+from cslearn.orders.diagnostics import Quantities, Verdict, diagnose, error_of
 
 
 def autoregressive(phi, shape, seed=0, heavy=False):
@@ -155,7 +155,20 @@ def test_standard_errors_of_edges_are_judged_where_that_is_asked_for():
     assert wide.reason.startswith(f"the standard error of the probability of 'q1' is {error:.3f} and should be at most")
     # It is a standard of edges alone.
     assert judged(good, edge > 0.5, kind="precedence", max_error=0.001).converged
+    # Where edges are judged by it, precedences have to agree, and that is all.
+    slow = autoregressive(0.7, (4, 500))
+    assert effective_sample_size(slow) < 400
+    assert not judged(good, slow, kind="precedence").converged
+    assert judged(good, slow, kind="precedence", max_error=0.01).converged
+    assert not judged(slow, max_error=0.01).converged
+    assert not judged(good, good + np.array([[1.0], [0], [0], [0]]), kind="precedence", max_error=0.01).converged
     assert judged(good, edge, kind="edge", note="of two things one").note == "of two things one"
+
+
+def test_the_error_that_is_asked_for_is_that_of_independent_draws():
+    chains = 2
+    draws = np.random.default_rng(0).random((5000, 100 * chains)) < 0.5
+    assert error_of(chains) == pytest.approx(draws.mean(axis=1).std(), rel=0.05)
 
 
 def test_standard_errors_are_those_of_the_means():

@@ -2,6 +2,7 @@
 
 from math import exp, isclose
 
+import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
@@ -56,7 +57,9 @@ def test_effects_are_those_of_the_truncated_factorisation(cards, seed, measure, 
         elif abs(risk - base) > 1e-9:
             assert isclose(row.estimate, MEASURES[measure](risk, base), rel_tol=1e-6)
         else:
-            assert (row.estimate, row.no_effect) == (0.0 if measure == "rd" else 1.0, 1.0)
+            backward = nx.has_path(tree.to_dag(), outcome, of)
+            assert (row.estimate, row.no_effect) == (0.0 if measure == "rd" else 1.0, None if backward else 1.0)
+            assert row.says == ("the model has the outcome before the exposure" if backward else "no effect")
     n_strata = int(np.prod([len(tree.states[v]) for v in strata]))
     assert len(found.rows) == len(tree.states[of]) * (n_strata + 1 if strata else 1)
 
@@ -208,6 +211,17 @@ def test_a_difference_that_the_data_show_is_not_called_no_effect():
     tree = chickenpox_model()
     found = effect(tree, "diagnosis", of="background", data=tree.sample(2000, random_state=1))
     assert found.rows[1].says == "no effect"
+
+
+def test_no_effect_is_not_said_where_arrows_lead_from_the_outcome_to_the_exposure():
+    """Data say that the two are joined; that setting the one does nothing is what the direction says."""
+    tree = chickenpox_model()
+    data = tree.sample(2000, random_state=1)
+    learner = CStreeLearner(knowledge={"tiers": [["exposed"], ["carrier"], ["background", "diagnosis"]]}).fit(data)
+    for model, table in ((tree, None), (tree, data), (learner, None)):
+        row = effect(model, "exposed", of="carrier", data=table).rows[1]
+        assert (row.no_effect, row.says) == (None, "the model has the outcome before the exposure")
+    assert effect(tree, "carrier", of="exposed", data=data).rows[1].says == "higher"
 
 
 def test_no_effect_is_never_said_where_the_stages_lack_what_the_data_show():

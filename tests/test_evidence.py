@@ -143,7 +143,7 @@ def test_findings_that_differ_in_irrelevant_states_are_one():
     other = WeighedRelation(CSIRelation("v", "b", {"Class": "T", "A31": 0}), 1.5, 7.0, None, "b")
     states = {"Class": ("N", "T"), "A31": (0, 1, 2)}
     one, two = RelationTable([*rows, other]).merged(states)
-    assert one.in_words() == "v does not depend on b once Class is N, whatever A31"
+    assert one.in_words() == "v does not depend on b once Class is N, whatever A31 is"
     assert (one.log_bayes_factor, one.n_rows, one.probability) == (6.0, 30.0, None)
     assert two == other
     # A state that the data speak against keeps the others apart.

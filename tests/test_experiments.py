@@ -713,6 +713,8 @@ def test_an_untidy_table_goes_through_all_commands(monkeypatch):
     assert found["same_score"]
     assert found["accuracy"] >= found["majority"]
     assert found["estimated"] > 0
+    assert found["exposure"] in visits.columns
+    assert found["effect"]["lower"] <= found["effect"]["estimate"] <= found["effect"]["upper"]
     (row,) = [line for line in "\n".join(tables.page({"visits": found})).splitlines() if "| 300 | 5 |" in line]
     assert row.startswith("| visits |")
 
@@ -734,8 +736,11 @@ def test_counts_that_do_not_sum_to_the_rows_are_noticed():
 def test_what_the_untidy_tables_showed():
     records = [json.loads(line) for line in (RESULTS / "tables.jsonl").read_text(encoding="utf-8").splitlines()]
     found = {record["task"]["table"]: record["result"] for record in records}
-    assert found.keys() <= tables.SOURCES.keys()
+    assert found.keys() == tables.SOURCES.keys()
     for name, result in found.items():
+        # Chains that have not converged come with an error of what they say.
+        assert result["edge_error"] is not None, name
+        assert result["converged"] or any("standard errors up to" in note for note in result["notes"]), name
         assert result["refuted"] == 0, name
         assert result["furthest"] < 0.01, name
         assert result["same_predictions"], name

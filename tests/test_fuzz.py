@@ -150,7 +150,7 @@ def test_a_matrix_is_no_seed():
     code += "chickenpox_model().sample(2, random_state=numpy.matrix([[1]]))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 1
-    assert "InputError: random_state is a whole number from 0" in done.stderr
+    assert "InputError: random_state is a whole number of at least 0" in done.stderr
 
 
 def test_small_numbers_of_numpy_count_like_those_of_python():

@@ -101,7 +101,7 @@ def test_more_missing_cells_than_can_be_summed_over_are_refused():
 def test_cells_of_a_dense_model_are_filled_in_by_weighted_draws():
     tree = random_cstree(400, random_state=0)
     data = with_holes(tree.sample(1, random_state=0), 0.9, 0)
-    with pytest.warns(EstimateWarning, match="1 row has too many missing cells for an exact draw"):
+    with pytest.warns(EstimateWarning, match="1 row has too many missing cells to be completed exactly"):
         drawn = tree.impute(data, "draw", random_state=0)
     with pytest.warns(EstimateWarning, match="best outcome found"):
         best = tree.impute(data)

@@ -250,7 +250,7 @@ def test_relations_are_values():
     assert len({one, same, symmetry(one)}) == 2
     assert pickle.loads(pickle.dumps(one)) == one
     assert str(one) == "a, b _||_ c, d | e, f, s=1, t=2"
-    assert one.in_words() == "a and b do not depend on c and d once s is 1 and t is 2, whatever e and f"
+    assert one.in_words() == "a and b do not depend on c or d once s is 1 and t is 2, whatever e and f are"
     assert CSIRelation("a", "b").in_words() == "a does not depend on b"
     assert CSIRelation("a", "b", given="c").in_words() == "a does not depend on b given c"
     assert one.variables == set("abcdefst")

@@ -164,5 +164,5 @@ def test_a_ratio_beyond_the_range_of_doubles_is_no_trouble():
 def test_seeds_that_are_none():
     tree = random_cstree(3, random_state=0)
     for seed in (-1, "x", 0.5):
-        with pytest.raises(InputError, match="random_state is a whole number from 0"):
+        with pytest.raises(InputError, match="random_state is a whole number of at least 0"):
             tree.sample(3, random_state=seed)

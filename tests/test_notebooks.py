@@ -13,7 +13,7 @@ NOTEBOOKS = Path(__file__).parent.parent / "notebooks"
 # What a reader must see in the outputs.
 SHOWN = {
     "alarm": ["of 46 adjacencies are found", "does not depend on", "independent", "picture"],
-    "chickenpox": ["carrier does not depend on background and diagnosis", "9 stages", "True", "picture"],
+    "chickenpox": ["carrier does not depend on background or diagnosis", "9 stages", "True", "picture"],
     "mushroom": ["2,480 of them without stalk-root", "accuracy on 4,124 rows held out: "],
 }
 

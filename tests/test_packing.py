@@ -425,7 +425,7 @@ def test_equal_rows_are_merged_where_that_pays():
     weights = RNG.random(ROWS)
     expected = as_table(table, sample_weight=weights).collapse()
     assert as_table(pack(table, sample_weight=weights)) == expected
-    with pytest.raises(InputError, match="collapse is True or False or \"auto\", not 'never'"):
+    with pytest.raises(InputError, match="collapse is \"auto\" or True or False, not 'never'"):
         pack(table, collapse="never")
 
 

@@ -93,7 +93,7 @@ def test_value_labels_are_the_states(tmp_path):
 @pytest.mark.parametrize("form", ["%Y-%m-%d", "%d/%m/%Y", "%m/%d/%y", "%Y-%m-%d %H:%M:%S", "%d.%m.%Y"])
 def test_dates_are_recognised(form):
     days = pd.date_range("2020-01-01", periods=50).strftime(form).tolist()
-    with pytest.raises(InputError, match=r"Column 'day' holds dates, 50 different ones.*leave_out="):
+    with pytest.raises(InputError, match=r"Column 'day' holds 50 different dates.*leave_out="):
         as_table({"day": days * 3})
     assert as_table({"day": days[:5] * 3}).cards == (5,)  # few dates may be the waves of a survey
     assert as_table({"day": [f"no {day}" for day in days] * 3}).cards == (50,)

@@ -48,4 +48,6 @@ def as_generator(random_state: RandomState) -> np.random.Generator:
             raise TypeError
         return np.random.default_rng(random_state)
     except (TypeError, ValueError):
-        raise InputError(f"random_state is a whole number from 0, a generator or None, not {random_state!r}") from None
+        raise InputError(
+            f"random_state is a whole number of at least 0, a generator or None, not {random_state!r}"
+        ) from None

@@ -76,8 +76,8 @@ class Row:
     def words(self, parameter: str) -> str:
         """Return what is allowed, in the words of the caller."""
         python = option(parameter) == parameter
-        words = [rule.words for rule in self.rules if python or rule.textual]
-        words += [spoken_value(value) for value in self.values]
+        words = [spoken_value(value) for value in self.values]
+        words += [rule.words for rule in self.rules if python or rule.textual]
         # On the command line an option that is not wanted is left out.
         words += ["None"] if self.optional and python else []
         return listing(words)
@@ -94,7 +94,7 @@ def check(table: Table, values: Mapping[str, Any]) -> None:
     >>> from cslearn._parameters import Row, check, whole
     >>> check({"n_jobs": Row(whole(1), None)}, {"n_jobs": "x"})
     Traceback (most recent call last):
-    cslearn.errors.InputError: n_jobs is a whole number from 1 or None, not 'x'
+    cslearn.errors.InputError: n_jobs is a whole number of at least 1 or None, not 'x'
     """
     for parameter, row in table.items():
         value = values[parameter]
@@ -110,7 +110,7 @@ def check(table: Table, values: Mapping[str, Any]) -> None:
 def whole(least: int, most: int | None = None) -> Rule:
     """Allow whole numbers from `least`, up to `most` if that is given."""
     return Rule(
-        f"a whole number from {least}" + (f" to {most}" if most is not None else ""),
+        f"a whole number of at least {least}" if most is None else f"a whole number from {least} to {most}",
         lambda x: (
             not isinstance(x, bool) and isinstance(x, Integral) and least <= int(x) <= (inf if most is None else most)
         ),

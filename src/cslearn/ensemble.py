@@ -227,7 +227,7 @@ class CStreeEnsemble:
             raise InputError("it is not an ensemble of cslearn, which has the format " + repr(FORMAT))
         number, trees, weights = (document.get(name) for name in ("version", "trees", "weights"))
         if not isinstance(number, int) or number < 1:
-            raise InputError(f"its schema version is {number!r}, not a whole number from 1")
+            raise InputError(f"its schema version is {number!r}, not a whole number of at least 1")
         if number > VERSION:
             raise InputError(
                 f"it has schema version {number} and this cslearn reads up to {VERSION}: install a newer one"

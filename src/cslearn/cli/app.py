@@ -99,7 +99,7 @@ DataFile = Annotated[
     Path, typer.Argument(metavar="DATA", help="A table: .csv, .tsv (also .gz), .parquet, .cspack, .xlsx, .dta or .sav.")
 ]
 ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A model that `cslearn fit` wrote.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines instead of text.")]
+Json = Annotated[bool, typer.Option("--json", metavar="", help="Print JSON instead of text.")]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of the random numbers.")]
 Separator = Annotated[str | None, typer.Option("--sep", help="Column separator of a text file.")]
 MissingOption = Annotated[
@@ -108,8 +108,8 @@ MissingOption = Annotated[
         "--missing",
         metavar="[COLUMN=]HOW",
         help="What to do about missing cells: error (refuse them), drop (leave out incomplete rows), state (make"
-        " 'missing' a state) or em (average over their possible values). COLUMN=state is for a single column; may be"
-        " repeated.",
+        " 'missing' a state) or em (average over their possible values). COLUMN=state does so for"
+        " one column. May be repeated.",
         show_default="error",
     ),
 ]
@@ -127,22 +127,22 @@ Beta = Annotated[
     typer.Option(
         "--beta",
         metavar="NUMBER",
-        help="Most variables in a context; auto: as many as the data support; 2: the exact algorithm of the paper.",
+        help="Largest number of variables in a context; auto: as many as the data support; 2: as in the paper.",
     ),
 ]
 SearchOption = Annotated[
     Search,
     typer.Option(
         "--search",
-        help="Search all orders (exact), sample them by MCMC, or stop at a first good one (greedy); auto: all orders if"
-        " there are few variables, one if there are more than 250.",
+        help="Score all orders (exact), sample them (mcmc), or stop at the first good one (greedy); auto: exact with"
+        " few variables, greedy with more than 250, mcmc otherwise.",
     ),
 ]
 CandidatesOption = Annotated[
     Candidates, typer.Option("--candidates", help="Which other variables may occur in the contexts of a variable.")
 ]
 Level = Annotated[
-    float | None, typer.Option("--level", help="Significance level of the tests in pc.", show_default="0.05")
+    float | None, typer.Option("--level", help="With pc: significance level of its tests.", show_default="0.05")
 ]
 FromGraph = Annotated[
     Graph | None,
@@ -152,7 +152,7 @@ FromGraph = Annotated[
         show_default="cpdag",
     ),
 ]
-Alpha = Annotated[int | None, typer.Option("--alpha", help="Most candidates per variable.")]
+Alpha = Annotated[int | None, typer.Option("--alpha", help="Largest number of candidates per variable.")]
 MaxMemory = Annotated[
     float,
     typer.Option(
@@ -173,22 +173,28 @@ Iterations = Annotated[
 ]
 MaxIterations = Annotated[
     int | None,
-    typer.Option("--max-iter", help="Most moves per chain when --n-iter is auto.", show_default="200,000 / variables"),
+    typer.Option(
+        "--max-iter",
+        help="Largest number of moves per chain if --n-iter is auto.",
+        show_default="as many as take some seconds",
+    ),
 ]
-NumberOfChains = Annotated[int | None, typer.Option("--n-chains", help="Number of chains.", show_default="4")]
+NumberOfChains = Annotated[
+    int | None, typer.Option("--n-chains", help="Number of chains.", show_default="2, or 4 with other search options")
+]
 LeaveOut = Annotated[
     list[str] | None,
-    typer.Option("--leave-out", metavar="COLUMNS", help="Columns to leave out, as a,b; may be repeated."),
+    typer.Option("--leave-out", metavar="COLUMNS", help="Columns to leave out, such as a,b; may be repeated."),
 ]
 NaValues = Annotated[
     list[str] | None,
     typer.Option(
-        "--na", metavar="TEXT", help="A text that marks missing cells; may be repeated.", show_default="?, NA, ..."
+        "--na", metavar="TEXT", help="Text that marks a missing cell; may be repeated.", show_default="?, NA, ..."
     ),
 ]
 MaxStates = Annotated[
     int,
-    typer.Option("--max-states", help="Most states that a variable may have; by default 20 for a column of numbers."),
+    typer.Option("--max-states", help="Largest number of states of a variable; by default 20 for a column of numbers."),
 ]
 Format = Annotated[
     str | None,
@@ -426,7 +432,9 @@ def fit(
     posterior: Annotated[
         Path | None, typer.Option("--posterior", metavar="FILE", help="Where to save the sampled orders (.npz).")
     ] = None,
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Also print the prior and the scores.")] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", metavar="", help="Also print the prior and the scores.")
+    ] = False,
     json_output: Json = False,
 ) -> None:
     """Learn a CStree from a table and write it to a file."""
@@ -485,11 +493,13 @@ def show(
         str | None, typer.Option("--variable", metavar="NAME", help="Show only the stages of this variable.")
     ] = None,
     everything: Annotated[
-        bool, typer.Option("--all", help="Show all stages and all relations, however many there are.")
+        bool, typer.Option("--all", metavar="", help="Show all stages and all relations, however many there are.")
     ] = False,
-    csi: Annotated[bool, typer.Option("--csi", help="Show only the CSI relations, as a table.")] = False,
-    csv: Annotated[bool, typer.Option("--csv", help="With --csi: as CSV.")] = False,
-    latex: Annotated[bool, typer.Option("--latex", help="With --csi: as a LaTeX tabular.")] = False,
+    csi: Annotated[
+        bool, typer.Option("--csi", metavar="", help="Show only the context-specific relations, as a table.")
+    ] = False,
+    csv: Annotated[bool, typer.Option("--csv", metavar="", help="With --csi: as CSV.")] = False,
+    latex: Annotated[bool, typer.Option("--latex", metavar="", help="With --csi: as a LaTeX tabular.")] = False,
     ess: Annotated[
         float | None,
         typer.Option("--ess", help="With DATA: equivalent sample size.", show_default="that of the fit, or 5"),
@@ -501,7 +511,7 @@ def show(
     table_format: Format = None,
     json_output: Json = False,
 ) -> None:
-    """Show a model: its order, parents, stages, probabilities and CSI relations."""
+    """Show a model: its order, parents, stages, probabilities and context-specific relations."""
     from cslearn import CStree
     from cslearn.cli.text import model_document, print_model
 
@@ -688,7 +698,7 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def _options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+        bool, typer.Option("--version", metavar="", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
     pass

@@ -55,7 +55,7 @@ def discretize(
     ] = None,
     cut_points: Annotated[
         list[str] | None,
-        typer.Option("--cut", metavar="COLUMN=POINTS", help="Your own cut points, as age=20,35; may be repeated."),
+        typer.Option("--cut", metavar="COLUMN=POINTS", help="Your own cut points, such as age=20,35; may be repeated."),
     ] = None,
     cuts: Annotated[
         Path | None,

@@ -32,7 +32,7 @@ class Measure(StrEnum):
     odds = "or"
 
 
-Csv = Annotated[bool, typer.Option("--csv", help="Print CSV instead of text.")]
+Csv = Annotated[bool, typer.Option("--csv", metavar="", help="Print CSV instead of text.")]
 
 
 def _check_form(csv: bool, json_output: bool) -> None:
@@ -111,7 +111,9 @@ def effect(
         Path | None,
         typer.Option("--data", metavar="DATA", help="A table, for intervals and observed proportions."),
     ] = None,
-    interval: Annotated[float, typer.Option("--interval", help="Posterior probability of the intervals.")] = 0.95,
+    interval: Annotated[
+        float, typer.Option("--interval", help="Posterior probability that an interval covers.")
+    ] = 0.95,
     missing: GapsOption = None,
     weights: Weights = None,
     na_values: NaValues = None,

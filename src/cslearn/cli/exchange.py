@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from cslearn.metrics import Comparison, Divergence, EdgeScores, HeldOut
 
 FromFormat = Annotated[
-    str | None, typer.Option("--from", metavar="FORMAT", help="Format of IN.", show_default="by its ending")
+    str | None, typer.Option("--from", metavar="FORMAT", help="Format of IN.", show_default="from its file name")
 ]
 ToFormat = Annotated[
-    str | None, typer.Option("--to", metavar="FORMAT", help="Format of OUT.", show_default="by its ending")
+    str | None, typer.Option("--to", metavar="FORMAT", help="Format of OUT.", show_default="from its file name")
 ]
 
 
@@ -48,7 +48,8 @@ def compare(
     reference: Annotated[Path, typer.Argument(metavar="A", help="The reference, such as the true model.")],
     model: Annotated[Path, typer.Argument(metavar="B", help="The model to compare with it.")],
     data: Annotated[
-        Path | None, typer.Option("--data", metavar="TABLE", help="Rows for held-out log-probabilities.")
+        Path | None,
+        typer.Option("--data", metavar="TABLE", help="Held-out rows, to compare the models' log-probabilities on."),
     ] = None,
     weights: Weights = None,
     na_values: NaValues = None,

@@ -62,7 +62,9 @@ def pack(
     keep_rows: Annotated[
         bool,
         typer.Option(
-            "--keep-rows", help="Keep all rows, even where merging equal ones into one with a weight would save space."
+            "--keep-rows",
+            metavar="",
+            help="Keep all rows, even where merging equal ones into one with a weight would save space.",
         ),
     ] = False,
     na_values: NaValues = None,

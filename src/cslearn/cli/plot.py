@@ -53,15 +53,16 @@ def plot(
         Labels, typer.Option("--labels", help="LDAG: labels on the edges, in a legend, or none.")
     ] = Labels.auto,
     strength: Annotated[
-        bool, typer.Option("--strength", help="LDAG: draw an edge thicker the more the parent changes its child.")
+        bool,
+        typer.Option("--strength", metavar="", help="LDAG: draw edges thicker the more a parent changes its child."),
     ] = False,
     probabilities: Annotated[
-        bool, typer.Option("--probabilities", help="Staged tree: write the probabilities on the edges.")
+        bool, typer.Option("--probabilities", metavar="", help="Staged tree: write the probabilities on the edges.")
     ] = False,
     levels: Annotated[
         int | None,
         typer.Option(
-            "--levels", help="Staged tree: draw only this many variables, from the first.", show_default="all"
+            "--levels", help="Staged tree: draw only this many variables, beginning with the first.", show_default="all"
         ),
     ] = None,
 ) -> None:

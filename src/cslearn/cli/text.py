@@ -165,7 +165,7 @@ def _print_edges_in_brief(console: Console, tree: CStree, output: Path | str) ->
         return
 
     unsure = "; those of the others are in brackets above" if there < edges else ""
-    known = f" The data identify the direction of {f'{told:,}' if told else 'none'} of them." if there else ""
+    known = f" The direction of {f'{told:,}' if told else 'none'} of them is identified." if there else ""
     if is_of_one_order(tree):
         known = ""
     _say(
@@ -308,8 +308,9 @@ def _print_depth(console: Console, learner: Learner) -> None:
     cost = cost_of_bound(tree, scores, 2)
     _say(
         console,
-        f"Contexts have up to {deepest} variables. Cut at two, {_plural(cost.stages, 'stage')} would be left, and the"
-        f" log-likelihood of these rows would be lower by {cost.loss:.2g} a row. For a smaller model: --beta 2.",
+        f"Contexts have up to {deepest} variables. With at most two, the model would have"
+        f" {_plural(cost.stages, 'stage')}, and the mean log-likelihood of these rows would be {cost.loss:.2g} lower."
+        " For a smaller model: --beta 2.",
     )
 
 
@@ -321,7 +322,7 @@ def print_fit(learner: Learner, table: TableLike, output: Path, verbose: bool = 
     order = "the best of all orders" if learner.posterior_.exact is not None else "the best order found"
     if learner.estimate_ == "central":
         order = "an order typical of those sampled"
-    _say(console, f"Directions follow {order}; other directions may fit the data equally well.")
+    _say(console, f"Directions are those of {order}. Where a direction is not identified, the other may fit as well.")
     where, model = ("standard output", "MODEL") if is_standard_output(output) else (output, output)
     _print_edges_in_brief(console, learner.cstree_, model)
     if learner.candidates_.dropped or learner.candidates_.notes:
@@ -436,15 +437,15 @@ def print_adjustment(tree: CStree, exposure: str, outcome: str, sets: Sequence[S
     if not sets:
         _say(
             console,
-            f"In this model {exposure} depends on {outcome},"
-            " so it has no effect on it and there is nothing to adjust for.",
+            f"In this model {exposure} depends on {outcome}: {exposure} has no effect on {outcome}, and there is"
+            " nothing to adjust for.",
         )
         return
     if sets[0]:
         _say(console, f"Each of these removes all confounding of {exposure} and {outcome} in the model:")
         for names in sets:
             _say(console, f"  {', '.join(names)}")
-        _say(console, f"So do all parents of {exposure}: {', '.join(tree.parents[exposure])}")
+        _say(console, f"Adjusting for all parents of {exposure} does so, too: {', '.join(tree.parents[exposure])}")
     else:
         _say(console, f"In this model there is no confounding of {exposure} and {outcome}: adjust for nothing.")
 

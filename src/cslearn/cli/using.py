@@ -75,20 +75,26 @@ def query(
             "--given",
             "-g",
             metavar="VARIABLE=STATE",
-            help="Evidence; may be repeated. Repeated for one variable, it means any of these states.",
+            help="Evidence; may be repeated. Several states of one variable mean any of them.",
         ),
     ] = None,
     likelihood: Annotated[
         list[str] | None,
         typer.Option(
-            "--likelihood", metavar="VARIABLE=STATE:WEIGHT", help="Uncertain evidence: the weight of each state."
+            "--likelihood",
+            metavar="VARIABLE=STATE:WEIGHT",
+            help="Uncertain evidence: the likelihood of each state, up to a factor.",
         ),
     ] = None,
     most_probable: Annotated[
-        bool, typer.Option("--most-probable", help="Give the most probable outcome of all variables instead.")
+        bool,
+        typer.Option("--most-probable", metavar="", help="Show the most probable states of all variables instead."),
     ] = False,
     sampling: Annotated[
-        bool, typer.Option("--sampling", help="Estimate the answer from random draws even where it could be exact.")
+        bool,
+        typer.Option(
+            "--sampling", metavar="", help="Estimate the answer from random draws even where it could be exact."
+        ),
     ] = False,
     output: OutputCsv = None,
     json_output: Json = False,
@@ -136,9 +142,12 @@ def predict(
     data: DataFile,
     target: Annotated[str, typer.Option("--target", "-t", metavar="VARIABLE", help="The variable to predict.")],
     output: OutputCsv = None,
-    proba: Annotated[bool, typer.Option("--proba", help="Add the probability of each state.")] = False,
+    proba: Annotated[bool, typer.Option("--proba", metavar="", help="Add the probability of each state.")] = False,
     confusion: Annotated[
-        bool, typer.Option("--confusion", help="Compare with the target's column: accuracy and confusion matrix.")
+        bool,
+        typer.Option(
+            "--confusion", metavar="", help="Compare with the target's column in DATA: accuracy and confusion matrix."
+        ),
     ] = False,
     na_values: NaValues = None,
     sep: Separator = None,

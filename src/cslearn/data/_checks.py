@@ -65,8 +65,8 @@ def check_categorical(name: str, labels: Sequence[State], present: int, max_stat
         )
     if (distinct > MOST_NUMBERS or unique) and all(isinstance(x, str) and _DATE.fullmatch(x) for x in labels):
         raise InputError(
-            f"Column {name!r} holds dates, {distinct:,} different ones. Make a variable of what matters about them,"
-            " such as the year, the season or the time since a start, or leave the column out"
+            f"Column {name!r} holds {distinct:,} different dates. Replace them with what matters about them, such as"
+            " the year, the season or the time since a start, or leave the column out"
             f" ({keyword('leave_out')})."
         )
     stray = not_numbers(labels)

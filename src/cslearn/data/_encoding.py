@@ -82,8 +82,7 @@ def _about_gaps() -> str:
     if offers("missing", "state"):
         return (
             f"Pass {option('missing', 'drop')} to drop those rows, or {option('missing', 'state')} to make"
-            f' "missing" a state of its own; for learning there is {option("missing", "em")} too, which uses what is'
-            " there of every row."
+            f' "missing" a state of its own. For learning, {option("missing", "em")} uses all the cells that are there.'
         )
     if offers("missing", "em"):
         return (

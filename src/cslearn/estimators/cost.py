@@ -18,7 +18,7 @@ from cslearn.data import Table
 from cslearn.estimators.greedy_search import greedy_search
 from cslearn.estimators.growing import first_scores
 from cslearn.estimators.incomplete import ROUNDS, copies_of, read_incomplete
-from cslearn.estimators.plan import Plan, Search, samples_once
+from cslearn.estimators.plan import Plan, Search
 from cslearn.estimators.settings import LEARNER, Chains
 from cslearn.grown import GrownEngine, GrownScores, greedy_order
 from cslearn.orders import (
@@ -39,7 +39,7 @@ EXACT_VARIABLES = 15
 DEEP_EXACT_VARIABLES = 9
 TRIAL_MOVES = 1000
 GROWN_TRIAL_MOVES = 20
-# Where a few moves take longer than this, they are trial enough: a fit makes hardly more.
+# Where a few moves take longer than this, fewer are tried.
 FEW_MOVES, LONG_SECONDS = 5, 2.0
 # Orders whose levels are timed for an exact search.
 GROWN_TRIAL_ORDERS = 10
@@ -237,8 +237,7 @@ def estimate_cost_with_gaps(table: Table, own: Collection[str] = (), **options: 
         return estimate_cost(filled, **options)
     rows = np.repeat(np.arange(len(codes)), np.where(gappy, copies_of(int(gappy.sum())), 1))
     cost = estimate_cost(filled.take(rows), **options)
-    once = samples_once(options.get("search", "auto"), filled.p)
-    return replace(cost, rounds=1 + ROUNDS, searches=1 if once else 1 + ROUNDS)
+    return replace(cost, rounds=1 + ROUNDS, searches=1 if cost.plan.samples_once(filled.p) else 1 + ROUNDS)
 
 
 def _grown_cost(table: Table, plan: Plan, sets: CandidateSets, knowledge: Knowledge) -> Cost:
@@ -258,7 +257,8 @@ def _grown_cost(table: Table, plan: Plan, sets: CandidateSets, knowledge: Knowle
         seconds = _seconds_of_a_move(engine, order, few)
         if few * seconds < LONG_SECONDS:
             _seconds_of_a_move(engine, order, 4 * moves)
-            seconds = _seconds_of_a_move(engine, order, moves)
+        # The climb to a first good order fills contexts, which chains then find there.
+        seconds = _seconds_of_a_move(engine, order, moves if few * seconds < LONG_SECONDS else few)
     how = plan.search(scores, order)
     levels = sum(1 << len(own) for own in scores.candidates)
     of_exact = levels * seconds / (2 * table.p) if how.way == "exact" else None

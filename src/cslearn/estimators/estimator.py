@@ -123,7 +123,7 @@ class CStreeLearner(BaseEstimator, Learner):  # type: ignore[misc]  # scikit-lea
     >>> learner = CStreeLearner(knowledge=first_comes, random_state=0).fit(data)
     >>> for supported in learner.relations_:
     ...     print(supported.relation.in_words())
-    carrier does not depend on background and diagnosis once exposed is no
+    carrier does not depend on background or diagnosis once exposed is no
     carrier does not depend on background once exposed is yes and diagnosis is no
     exposed does not depend on background once diagnosis is yes
     >>> round(learner.score(data), 2)

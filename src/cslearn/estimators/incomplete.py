@@ -28,7 +28,7 @@ from cslearn.data.incomplete import MISSING_STATE, check_missing_label, refuse_m
 from cslearn.data.structural_gaps import warn_of_structural_gaps
 from cslearn.errors import EstimateWarning, InputError
 from cslearn.estimators.evidence import relation_table
-from cslearn.estimators.plan import samples_once
+from cslearn.estimators.plan import plan_of
 from cslearn.graphs.evidence import evidence_record
 from cslearn.inference.completed import completed_table
 from cslearn.inference.gaps import EMResult, em, summable
@@ -102,7 +102,8 @@ def fit_incomplete(learner: Learner, X: Any, sample_weight: Any) -> None:
         return
     copies = copies_of(int((codes < 0).any(axis=1).sum()))
     # A table is completed by one model, so only the last round needs draws of orders and averages over them.
-    quick = _changed(inner, search="greedy", parameters="mean") if samples_once(inner.search, filled.p) else inner
+    once = plan_of(inner, filled.cards).samples_once(filled.p)
+    quick = _changed(inner, search="greedy", parameters="mean") if once else inner
     table, before, same, seconds = _first(filled, codes, rng), None, False, dict[str, float]()
     for number in range(ROUNDS + 1):
         last = number == ROUNDS or same

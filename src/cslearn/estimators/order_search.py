@@ -27,6 +27,11 @@ from cslearn.scores import Scores
 
 __all__ = ["Problem", "chain_problem", "search_by_chains", "search_exactly", "with_adapted_prior"]
 
+# Chains go on for so many times their first moves before it is asked whether they have a chance to agree. Their log
+# scores tell: where these are so few draws that even the longest chains will not have enough, they end. So fits of
+# Mushroom, whose chains stay where they began, take 2 CPU seconds instead of 17, with an equally good model.
+PATIENCE = 4
+
 
 class Problem(Protocol):
     """What chains work on: scores as the kernels take them, and what must come before what."""
@@ -86,8 +91,8 @@ def search_by_chains(
 ) -> tuple[CStreePosterior, bool]:
     """Return the posterior by chains, and whether an interrupt ended them early.
 
-    With `auto` the chains go on until they agree, beyond `max_iter` moves if no more than `further` will do; the rest
-    is for :func:`cslearn.orders.sample_chains`.
+    With `auto` the chains go on until they agree, beyond `max_iter` moves if no more than `further` will do, and no
+    longer than there is a chance that they will; the rest is for :func:`cslearn.orders.sample_chains`.
     """
     levels = levels_of(scores, problem)
     judged: list[CStreePosterior] = []
@@ -95,15 +100,19 @@ def search_by_chains(
     def posterior(chains: list[Chain]) -> CStreePosterior:
         return CStreePosterior(scores.table.variables, chains, settings, scores=scores, levels=levels)
 
-    longest, further = options.get("max_iter"), options.get("further", 0)
+    first, longest, further = options.get("n_iter"), options.get("max_iter"), options.get("further", 0)
 
     def until(chains: list[Chain]) -> bool:
         judged[:] = [posterior(chains)]
-        if longest is None or chains[0].n_iter < longest:
-            return judged[0].converged
+        made, verdict = chains[0].n_iter, judged[0].verdict
+        if longest is None or made < longest:
+            hopeless = (
+                longest and first and made >= PATIENCE * first and made * verdict.at_least > max(longest, further)
+            )
+            return bool(judged[0].converged or hopeless)
         # Further only where chains agree and are too short: it cannot be told when those that disagree will agree.
-        needed = chains[0].n_iter * judged[0].verdict.longer
-        return judged[0].converged or not needed <= further
+        needed = made * verdict.longer
+        return verdict.converged or not needed <= further
 
     if auto:
         options["until"] = until

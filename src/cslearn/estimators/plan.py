@@ -41,7 +41,6 @@ __all__ = [
     "is_affordable",
     "is_feasible",
     "plan_of",
-    "samples_once",
 ]
 
 Engine = Literal["pairs", "subsets", "grown"]
@@ -210,6 +209,13 @@ class Plan:
         """Tell whether the search ends at a first good order, as it does by default with many variables and trees."""
         return self.orders == "greedy" or (self.orders == "auto" and self.trees is not None and p > MANY)
 
+    def samples_once(self, p: int) -> bool:
+        """Tell whether the rounds of a fit with missing cells sample orders in the last one only.
+
+        Where all orders are searched, every round does so.
+        """
+        return self.orders == "auto" and p > (AUTO_EXACT if self.trees is None else AUTO_EXACT_GROWN)
+
     def looks_up_first(self, scores: Scores) -> bool:
         """Tell whether the prior is chosen for the best of all orders, not of one that chains climb to."""
         return self.is_exact(scores) or (self.chains.auto and is_affordable(scores))
@@ -325,16 +331,3 @@ def check_exact(scores: Scores, max_memory: float) -> None:
             f" {needed / 2**30:.3g} GB; it is limited to {MOST_EXACT} variables and to {max_memory / 2**30:.3g} GB"
             f" ({option('max_memory')}). Use {option('search', 'mcmc')}, or fewer candidates ({option('alpha')})."
         )
-
-
-def samples_once(search: Any, n_variables: int) -> bool:
-    """Tell whether the rounds of a fit with missing cells sample orders in the last one only.
-
-    Where all orders are searched, every round does so.
-
-    Examples
-    --------
-    >>> samples_once("auto", 90), samples_once("auto", 10), samples_once("exact", 20)
-    (True, False, False)
-    """
-    return isinstance(search, str) and search == "auto" and n_variables > AUTO_EXACT

@@ -47,8 +47,9 @@ class Chains(Settings):
         Moves of each chain. With ``"auto"`` the chains go on until they agree (:attr:`OrderPosterior.converged`) or
         have made `max_iter` moves; with None their number is fixed and grows with the number of variables.
     max_iter : int, optional
-        Only for ``n_iter="auto"``: the most moves of each chain. By default 200,000 divided by the number of variables,
-        but at least as many as with None; over deep contexts 100 to 1,500, as many as there is time for.
+        Only for ``n_iter="auto"``: the largest number of moves of each chain. By default 200,000 divided by the number
+        of variables, but at least as many as with None; over deep contexts as many as take some twenty seconds, or with
+        more than 50 variables 300 to 1,500.
     n_chains : int
         Chains, each with a start of its own; over deep contexts of more than 50 variables all start at a good order.
     n_temperatures : int, optional
@@ -136,7 +137,7 @@ class Chains(Settings):
         return self.n_iter == "auto"
 
 
-ALPHA = Row(whole(0), None, what="the most candidates of a variable")
+ALPHA = Row(whole(0), None, what="the largest number of candidates of a variable")
 GRAPH = Row("cpdag", "skeleton")
 
 
@@ -347,7 +348,7 @@ LEARNER: Table = {
     "beta": Row(whole(0), "auto", what="the largest number of context variables of a stage"),
     "candidates": Row(
         *SELECTIONS,
-        Rule("All, Screen, PC or GRaSP", lambda way: isinstance(way, Selection)),
+        Rule("All, Screen, PC, GRaSP", lambda way: isinstance(way, Selection)),
         Rule("a graph, a mapping or a matrix", lambda sets: not isinstance(sets, str | int | float | bool)),
     ),
     "prior": Row(ADAPTIVE, *PRIORS, kind("a Prior", Prior)),

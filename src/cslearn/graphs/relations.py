@@ -45,7 +45,7 @@ class CSIRelation:
     >>> print(relation)
     carrier _||_ background, diagnosis | exposed=no
     >>> print(relation.in_words())
-    carrier does not depend on background and diagnosis once exposed is no
+    carrier does not depend on background or diagnosis once exposed is no
     >>> print(CSIRelation("a", "b", {"s": 1}, given=["c", "d"]))
     a _||_ b | c, d, s=1
     """
@@ -142,18 +142,20 @@ class CSIRelation:
         --------
         >>> relation = CSIRelation(["a", "b"], "c", {"s": 1}, given="d")
         >>> relation.in_words()
-        'a and b do not depend on c once s is 1, whatever d'
+        'a and b do not depend on c once s is 1, whatever d is'
         >>> relation.in_words(dependent=True)
-        'a and b depend on c once s is 1, whatever d'
+        'a and b depend on c once s is 1, whatever d is'
         """
         verb = "does not depend" if len(self.left) == 1 else "do not depend"
         if dependent:
             verb = "depends" if len(self.left) == 1 else "depend"
-        words = f"{_listed(self.left)} {verb} on {_listed(self.right)}"
+        words = f"{_listed(self.left)} {verb} on {_listed(self.right, 'and' if dependent else 'or')}"
         if self.context:
             words += " once " + _listed([condition(v, x, " is ") for v, x in self.context.items()])
-        if self.given:
-            words += f"{', whatever' if self.context else ' given'} {_listed(self.given)}"
+        if self.given and self.context:
+            words += f", whatever {_listed(self.given)} {'is' if len(self.given) == 1 else 'are'}"
+        elif self.given:
+            words += f" given {_listed(self.given)}"
         return words
 
     def to_latex(self) -> str:
@@ -226,5 +228,5 @@ def latex(name: Any) -> str:
     return "".join(_LATEX.get(character, character) for character in str(name))
 
 
-def _listed(words: Sequence[str]) -> str:
-    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+def _listed(words: Sequence[str], last: str = "and") -> str:
+    return f" {last} ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)

@@ -1,6 +1,6 @@
 """CSI relations and contexts written as text.
 
-``carrier _||_ background, diagnosis | exposed=no`` reads: carrier does not depend on background and diagnosis once
+``carrier _||_ background, diagnosis | exposed=no`` reads: carrier does not depend on background or diagnosis once
 exposed is no. Names and states that hold one of ``, | = "`` or begin or end with a space are written in double
 quotes, a quote within them doubled.
 """

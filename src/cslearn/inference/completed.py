@@ -69,7 +69,7 @@ class ModelRows:
         some = f"{self.n_gappy:,} of {len(self.codes):,} rows have missing cells"
         if self.policy == "drop":
             return f"{some} and are left out."
-        return f"{some}: counts of rows are expected counts, with these cells as probable as the model makes them."
+        return f"{some}: counts are expected counts, in which the model says how probable each state of these cells is."
 
     def known_counts(self, target: int, contexts: Any) -> NDArray[np.float64]:
         """Return the counts of a staging, as :func:`stage_counts`, of rows that are known in all it asks for."""
@@ -111,7 +111,7 @@ def rows_for_model(tree: CStree, data: Any, *, missing: Policy | None = None, **
     >>> data.loc[:9, "exposed"] = None
     >>> rows = rows_for_model(tree, data, missing="em")
     >>> rows.table.n, round(rows.table.total_weight), rows.note
-    (290, 100, '10 of 100 rows have missing cells: counts of rows are expected counts, with these cells as probable as the model makes them.')
+    (290, 100, '10 of 100 rows have missing cells: counts are expected counts, in which the model says how probable each state of these cells is.')
     """  # noqa: E501
     if isinstance(data, ModelRows):
         return data

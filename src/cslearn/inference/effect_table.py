@@ -22,6 +22,7 @@ EVERYONE = "everyone"
 # What is said of a row of the table.
 NO_EFFECT, TOO_FEW, OPEN = "no effect", "too few rows to tell", "depends on the direction, which is open"
 IGNORED = "the data show a difference that the model leaves out"
+OUTCOME_FIRST = "the model has the outcome before the exposure"
 
 DIRECTIONS = (
     "An arrow from a to b says that b is predicted from a, in one order of the variables that fits the data well. Often"
@@ -50,10 +51,11 @@ class EffectRow:
     no_effect : float or None
         Probability that the exposure makes no difference at all.
     says : str
-        ``"higher"`` or ``"lower"`` if the interval of the effect says so; ``"no effect"`` if that is at least 95 %
+        ``"higher"`` or ``"lower"`` if the interval of the effect says so; ``"no effect"`` if that is at least 95%
         probable; otherwise that there are too few rows to tell, or that it depends on a direction that the data leave
         open. Where the data speak for a difference that the stages of the model leave out, perhaps for the bound on
-        their contexts, it says that instead.
+        their contexts, it says that instead; and where arrows lead from the outcome to the exposure, it says this, as
+        the model then tells nothing of an effect.
     """
 
     stratum: tuple[tuple[str, Any], ...]
@@ -135,7 +137,7 @@ class Effect:
 
     def __str__(self) -> str:
         """Return the table as text, with what arrows mean before it."""
-        width = f"{100 * self.interval:g} %"
+        width = f"{100 * self.interval:g}%"
         lines = [
             f"Risk of {self.outcome} = {self.state} if {self.exposure} were set, and the {MEASURES[self.measure]}"
             f" against {self.exposure} = {self.reference}",
@@ -168,7 +170,10 @@ class Effect:
             ]
             lines.append("  ".join(padded).rstrip())
         if any(row.lower is not None for row in self.rows):
-            lines += ["", f"In brackets: {width} posterior intervals. Observed shares are not adjusted for anything."]
+            lines += [
+                "",
+                f"In brackets: {width} posterior intervals. Observed proportions are not adjusted for anything.",
+            ]
         return "\n".join(lines)
 
 

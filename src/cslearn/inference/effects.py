@@ -28,6 +28,8 @@ from cslearn.inference.effect_table import (
     NO_EFFECT,
     NOTHING,
     OPEN,
+    OUTCOME_FIRST,
+    SURE,
     TOO_FEW,
     Effect,
     EffectRow,
@@ -157,13 +159,20 @@ def effect(
     rows = _rows(question, measure, question.risks(modelled), question.risks(draws), none, read, interval, first)
     if evidence is not None:
         rows = [_checked(row, question, evidence) for row in rows]
+    import networkx as nx
+
+    backward = np.mean([outcome in nx.ancestors(drawn.to_dag(), of) for drawn in trees or [tree]])
+    if backward > 1 - SURE:
+        # That nothing follows when the exposure is set is then what the direction says, not what the data say.
+        rows = [replace(row, no_effect=None, says=OUTCOME_FIRST) if row.says == NO_EFFECT else row for row in rows]
     notes = _notes(question, tree if not trees or tree is not trees[0] else None, exact, len(draws))
     if of_fit and (tree.learning or {}).get("rows_with_gaps"):
         notes.append("Proportions and n are of rows completed by the model; for observed ones give the data (data=).")
     elif read is not None and read.expected:
         notes.append(
-            f"{read.n_gappy:,} of {len(read.codes):,} rows have missing cells. Observed proportions are of rows that"
-            " are known in what they are about; intervals count only rows that are known in what a stage asks for."
+            f"{read.n_gappy:,} of {len(read.codes):,} rows have missing cells. Observed proportions use the rows in"
+            " which exposure, outcome and stratum are known; intervals use, for each stage, the rows in which all"
+            " variables of the stage are known."
         )
     told = outcome, question.outcome_state, of, question.reference, measure, float(interval)
     return Effect(*told, tuple(rows), tuple(notes))
@@ -356,7 +365,9 @@ def _notes(question: _Question, tree: CStree | None, exact: bool, draws: int) ->
         dag = tree.to_dag()
         after = nx.descendants(dag, exposure)
         if outcome not in after:
-            notes.append(f"No arrows lead from {exposure} to {outcome} in this model, so it has no effect in it.")
+            notes.append(
+                f"No arrows lead from {exposure} to {outcome}: in this model {exposure} has no effect on {outcome}."
+            )
         else:
             confounders = next(iter(adjustment_sets(dag, exposure, outcome, limit=1)), ())
             notes.append(

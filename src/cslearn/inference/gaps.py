@@ -433,7 +433,7 @@ def _complete_large(
         different = list(_equal_rows(codes[job.rows]))
         some = "1 row has" if len(different) == 1 else f"{len(different):,} different rows have"
         warnings.warn(
-            f"{some} too many missing cells for an exact draw: {N_ROW_SAMPLES:,} weighted draws stand in for it",
+            f"{some} too many missing cells to be completed exactly: {N_ROW_SAMPLES:,} weighted draws are used instead",
             EstimateWarning,
             stacklevel=5,
         )

@@ -32,7 +32,7 @@ from cslearn.errors import InputError
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Figures", "Quantities", "Verdict", "diagnose", "effective_sample_size", "r_hat"]
+__all__ = ["Figures", "Quantities", "Verdict", "diagnose", "effective_sample_size", "error_of", "r_hat"]
 
 Floats = NDArray[np.float64]
 
@@ -40,8 +40,20 @@ Floats = NDArray[np.float64]
 MAX_R_HAT = 1.01
 MAX_R_HAT_OF_MANY = 1.05
 MIN_ESS_OF_A_CHAIN = 100
-# Probabilities of edges are right to about two digits where moves take so little time that this can be had.
+# Probabilities of edges are right to about two digits where moves take so little time that this can be had. Elsewhere
+# they are as good as so many independent draws would make them if each draw said yes or no.
 MAX_ERROR = 0.01
+
+
+def error_of(n_chains: int) -> float:
+    """Return the largest standard error of a probability that is as good as 100 independent draws of each chain.
+
+    Examples
+    --------
+    >>> error_of(4)
+    0.025
+    """
+    return float(0.5 / np.sqrt(MIN_ESS_OF_A_CHAIN * n_chains))
 
 
 class Quantities(NamedTuple):
@@ -260,9 +272,11 @@ class Verdict:
     ----------
     converged : bool
         Whether there is no reason to doubt the draws: R-hat of the log score is at most 1.01, that of the others, of
-        which the largest of many is looked at, at most 1.05, and every effective sample size is at least 100 for each
-        chain, but for edges, for which some of the draws are looked at. Where moves take little time the standard error
-        of the probability of each edge is at most 0.01 instead. What never varies in any chain is no reason for doubt.
+        which the largest of many is looked at, at most 1.05, and the effective sample size of the log score is at least
+        100 for each chain. The probability of each edge is as certain: its standard error is at most that of so many
+        independent draws, and at most 0.01 where moves take little time. Where edges are not looked at, the effective
+        sample size of each precedence is at least 100 for each chain instead. What never varies in any chain is no
+        reason for doubt.
     r_hat, ess : float
         The largest finite R-hat and the smallest effective sample size; not a number if nothing varies.
     reason : str
@@ -272,6 +286,8 @@ class Verdict:
     longer : float
         How many times as many moves would make the sizes and errors what they should be; one if they are, not a number
         if that cannot be told, because chains disagree.
+    at_least : float
+        How many times as many moves the effective sample size of the log score asks for, whether chains agree or not.
     """
 
     converged: bool
@@ -280,6 +296,7 @@ class Verdict:
     reason: str
     note: str = ""
     longer: float = 1.0
+    at_least: float = 1.0
 
     @classmethod
     def of(
@@ -287,7 +304,9 @@ class Verdict:
     ) -> Verdict:
         """Judge what :func:`diagnose` returns, for chains of `n_draws` draws.
 
-        The standard error of the probability of an edge is to be at most `max_error`.
+        The standard error of the probability of an edge is to be at most `max_error`; if that is infinite, the sizes
+        of precedences are judged instead. An order matters for the edges that it allows: where these are told well
+        enough, precedences have to agree, but how well each of them is told is of no account.
         """
         if n_draws < 4:
             return cls(False, np.nan, np.nan, f"there are only {n_draws} draws of each chain", note, np.nan)
@@ -297,6 +316,9 @@ class Verdict:
         worst, wanted = int(excess.argmax()), MIN_ESS_OF_A_CHAIN * n_chains
         of_edges = diagnostics.kind == "edge"
         sizes = np.where(of_edges | np.isnan(diagnostics.ess), np.inf, diagnostics.ess)
+        smallest = sizes.min()
+        if np.isfinite(max_error):
+            sizes = np.where(diagnostics.kind == "score", sizes, np.inf)
         fewest = int(sizes.argmin())
         reasons = []
         if excess[worst] > 0:
@@ -318,12 +340,17 @@ class Verdict:
                 f"the standard error of the probability of {diagnostics.quantity[widest]!r} is"
                 f" {errors[widest]:.3f} and should be at most {max_error:g}"
             )
-        smallest = sizes[fewest] if np.isfinite(sizes[fewest]) else np.nan
         # Infinity is no measure of how far chains are apart: the reason says what it stands for.
         largest = float(np.max(found[np.isfinite(found)], initial=-np.inf))
-        longer = np.nan
+        longer, of_score = np.nan, sizes[diagnostics.kind == "score"].min(initial=np.inf)
         if excess[worst] <= 0:
             longer = max(1.0, wanted / sizes[fewest], (errors[widest] / max_error) ** 2 if errors[widest] > 0 else 0.0)
         return cls(
-            not reasons, largest if largest > 0 else np.nan, float(smallest), "; ".join(reasons), note, float(longer)
+            not reasons,
+            largest if largest > 0 else np.nan,
+            float(smallest) if np.isfinite(smallest) else np.nan,
+            "; ".join(reasons),
+            note,
+            float(longer),
+            float(max(1.0, wanted / of_score)),
         )

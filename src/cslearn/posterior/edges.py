@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cslearn.errors import InputError
-from cslearn.orders.diagnostics import MAX_ERROR, Quantities
+from cslearn.orders.diagnostics import MAX_ERROR, Quantities, error_of
 from cslearn.orders.lookup import are_looked_up
 from cslearn.posterior.levels import MOST_NUMBERS, Floats, evenly_spread
 
@@ -42,8 +42,6 @@ EDGE_WORK = 6 * 10**7
 # looked at; where scores are looked up there are enough of them for standard errors.
 LEAST_SPREAD = 0.01
 MAX_EDGES = 5000
-# Orders of each chain that its own edge probabilities are averaged over.
-ORDERS_FOR_ERRORS = 100
 LEAST_DRAWS, MOST_DRAWS, DRAWS_FOR_ERRORS = 200, 2000, 4000
 
 
@@ -111,7 +109,7 @@ def share_errors(posterior: CStreePosterior) -> Floats:
         return np.zeros((p, p))
     if n < 2:
         return np.full((p, p), np.nan)
-    most = max(1, min(ORDERS_FOR_ERRORS, EDGE_WORK // posterior._levels.cost_of_edges // n))
+    most = max(1, EDGE_WORK // posterior._levels.cost_of_edges // n)
     means = [posterior._levels.edges(evenly_spread(chain.orders, most)).mean(axis=0) for chain in posterior.chains]
     return np.std(means, axis=0, ddof=1) / np.sqrt(n)
 
@@ -214,7 +212,7 @@ def edge_standards(posterior: CStreePosterior) -> dict[str, Any]:
     if not number:
         return {"note": f"edges were not looked at, which would take long with {p} variables"}
     if not are_looked_up(posterior.scores):
-        return {}
+        return {"max_error": error_of(len(posterior.chains))}
     if number * len(posterior.chains) < DRAWS_FOR_ERRORS and number < min(
         len(chain.orders) for chain in posterior.chains
     ):

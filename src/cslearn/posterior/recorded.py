@@ -109,7 +109,7 @@ def edge_table(tree: CStree, threshold: float = 0.0) -> pd.DataFrame:
     -------
     DataFrame
         A row for each pair of variables: ``from`` and ``to``, in the more probable direction; ``directed``, whether
-        that direction has at least 95 % of the pair's probability, and more than one order was looked at;
+        that direction has at least 95% of the pair's probability, and more than one order was looked at;
         ``probability`` of an edge in that direction if it is directed, of an edge either way if not; ``forward`` and
         ``backward``, the probabilities of the two directions; and ``in_model``, the edge of the model itself: ``"->"``,
         ``"<-"`` or an empty text.

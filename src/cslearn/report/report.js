@@ -29,8 +29,8 @@
     value.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
   const count = (value) => value.toLocaleString("en", { maximumFractionDigits: 1 });
   const plural = (n, word) => `${count(n)} ${word}${n === 1 ? "" : "s"}`;
-  const listed = (words) =>
-    words.length < 2 ? words.join("") : `${words.slice(0, -1).join(", ")} and ${words[words.length - 1]}`;
+  const listed = (words, last = "and") =>
+    words.length < 2 ? words.join("") : `${words.slice(0, -1).join(", ")} ${last} ${words[words.length - 1]}`;
   // A bin is said as the inequality that it is.
   const CUT = "[-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?";
   const BIN = new RegExp(`^(?:(<|>=)(${CUT})|\\[(${CUT}), (${CUT})\\))$`);
@@ -171,7 +171,7 @@
     const sure = edges.filter((edge) => edge.probability >= 0.9).length;
     const told = edges.filter((edge) => edge.probability >= 0.9 && edge.directed).length;
     if (edges.some((edge) => edge.probability !== undefined)) {
-      const directions = report.one_order ? `, ${ONE_ORDER}.` : `; the data identify the direction of ${count(told)} of them.`;
+      const directions = report.one_order ? `, ${ONE_ORDER}.` : `; the direction of ${count(told)} of them is identified.`;
       parts.push(el("p", null, `${count(sure)} of the ${plural(edges.length, "dependence")} have a probability of 0.9 or more${directions}${roughly}`));
     }
     const degrees = variables.map((_, v) => edges.filter((edge) => edge.parent === v || edge.child === v).length);
@@ -861,12 +861,16 @@
   const withEvidence = relations.some((r) => r.verdict !== undefined);
   // Only what the data support, or what no data were asked about, is said to be independent.
   const FINDINGS = {
-    undecided: (r) => `may or may not depend on ${listed(r.independent_of.map(name))}`,
+    undecided: (r) => `may or may not depend on ${listed(r.independent_of.map(name), "or")}`,
     ignored: (r) => `depends on ${name(r.against)}, which the model ignores`,
   };
-  const finding = (r) => (FINDINGS[r.verdict] || (() => `does not depend on ${listed(r.independent_of.map(name))}`))(r);
+  const finding = (r) => (FINDINGS[r.verdict] || (() => `does not depend on ${listed(r.independent_of.map(name), "or")}`))(r);
   const where = (r) => listed(r.context.map(([v, x]) => condition(v, x, "=")));
-  const whatever = (r) => (r.given.length ? `${r.context.length ? ", whatever " : "given "}${listed(r.given.map(name))}` : "");
+  const whatever = (r) => {
+    const others = listed(r.given.map(name));
+    if (!others || !r.context.length) return others && `given ${others}`;
+    return `, whatever ${others} ${r.given.length > 1 ? "are" : "is"}`;
+  };
   const columns = [
     { title: "Variable", key: (r) => name(r.target), cell: (r) => name(r.target) },
     { title: "Finding", key: finding, cell: finding },
@@ -1152,7 +1156,7 @@
     const withRange = ([value, lower, upper], digits = 3) => value === null ? "" : number(value, digits) + (lower === null ? "" : ` (${number(lower, digits)} to ${number(upper, digits)})`);
     const counted = exposures[0].rows[0].n !== null;
     target.append(el("p", { class: "lead" }, `The risk of ${outcome} = ${label} if a variable were set to each of its states, all else left to the model, and the risk difference against the first state: an effect only if the arrows are causal, as said above.`),
-      el("p", null, counted ? "In brackets: 95 % posterior intervals, given the structure of the model. Observed shares are not adjusted for anything." : "Give the data to the report to see intervals and observed shares."));
+      el("p", null, counted ? "In brackets: 95% posterior intervals, given the structure of the model. Observed proportions are not adjusted for anything." : "Give the data to the report to see intervals and observed shares."));
     const heads = ["Exposure", "State", ...(counted ? ["Rows", "Observed"] : []), "Modelled risk", "Risk difference", ...(counted ? ["No effect", ""] : [])];
     const rows = exposures.flatMap(({ name: exposure, rows: states }) => states.map((row, i) => el("tr", null,
       i ? null : el("th", { scope: "rowgroup", rowspan: states.length }, exposure),

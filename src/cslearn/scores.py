@@ -40,7 +40,7 @@ __all__ = [
 # Log-gammas of whole counts are looked up while their table has at most this many entries.
 LOOK_UP_LIMIT = 10_000_000
 # Cells of the contexts of two candidates that are counted at once.
-CELLS_AT_ONCE = 1 << 18
+CELLS_AT_ONCE = 1 << 15
 
 
 Floats = NDArray[np.float64]

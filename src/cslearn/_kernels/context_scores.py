@@ -8,8 +8,8 @@ __all__ = ["score_cells", "score_pairs"]
 
 
 @inner
-def _log_z(counts, a_stage, a_cell, base_stage, base_cell, exact):
-    """Log marginal likelihood of the counts of a stage; `exact` maps whole counts to log-gammas.
+def _log_z(counts, first, last, a_stage, a_cell, base_stage, base_cell, exact):
+    """Log marginal likelihood of ``counts[first:last]``, those of a stage; `exact` maps whole counts to log-gammas.
 
     ``exact[0, c] = lgamma(a_stage + c) - lgamma(a_stage)`` and likewise ``exact[1, c]`` for a cell; if it is empty
     the log-gammas are computed, and those of the prior counts alone are `base_stage` and `base_cell`.
@@ -17,14 +17,14 @@ def _log_z(counts, a_stage, a_cell, base_stage, base_cell, exact):
     total = 0.0
     score = 0.0
     if exact.shape[1]:
-        for count in counts:
-            total += count
-            score += exact[1, int(count)]
+        for c in range(first, last):
+            total += counts[c]
+            score += exact[1, int(counts[c])]
         return score - exact[0, int(total)]
-    for count in counts:
-        if count > 0.0:
-            total += count
-            score += lgamma(a_cell + count) - base_cell
+    for c in range(first, last):
+        if counts[c] > 0.0:
+            total += counts[c]
+            score += lgamma(a_cell + counts[c]) - base_cell
     return score - lgamma(a_stage + total) + base_stage if total > 0.0 else 0.0
 
 
@@ -53,8 +53,8 @@ def score_cells(counts, sizes, d_i, ess, log_gammas, entry, out):
         exact = log_gammas[entry[q]]
         base_stage, base_cell = _bases(a_stage, d_i, exact)
         for cell in range(at, at + q):
-            of_cell = counts[cell * d_i : (cell + 1) * d_i]
-            out[cell] = _log_z(of_cell, a_stage, a_stage / d_i, base_stage, base_cell, exact)
+            here = cell * d_i
+            out[cell] = _log_z(counts, here, here + d_i, a_stage, a_stage / d_i, base_stage, base_cell, exact)
         at += q
 
 
@@ -69,7 +69,7 @@ def _score_pair(counts, at, d_k, d_j, d_i, ess, exact, of_k, of_j):
         of_j[y] = 0.0
     for x in range(d_k):
         for y in range(d_j):
-            score = _log_z(counts[at : at + d_i], a_stage, a_stage / d_i, base_stage, base_cell, exact)
+            score = _log_z(counts, at, at + d_i, a_stage, a_stage / d_i, base_stage, base_cell, exact)
             of_k[x] += score
             of_j[y] += score
             at += d_i

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 import naive
 from cslearn import Chains, CStree, CStreeLearner, kl_divergence, random_cstree
-from cslearn.data import Table
+from cslearn.data import Table, as_table
 from cslearn.estimators.averaging import averaged_parameters
 from cslearn.scores import Scores
+from plain_counts import PlainTable
 from problems import rows_of, tables
 
 
@@ -44,11 +45,12 @@ def averaged_by_listing(rows, weights, cards, target, level, contexts, ess, prio
     return result
 
 
+@pytest.mark.parametrize("kind", [as_table, PlainTable])
 @given(table=tables(min_p=2, max_p=4), prior=st.sampled_from(["uniform", "sparse", "tree"]), seed=st.integers(0, 99))
-def test_averaged_parameters_equal_a_list_of_all_stagings(table, prior, seed):
+def test_averaged_parameters_equal_a_list_of_all_stagings(kind, table, prior, seed):
     rows, weights = rows_of(table)
     tree = random_cstree(dict(zip(table.variables, table.states, strict=True)), random_state=seed)
-    scores = Scores(table, prior=prior, ess=2.0)
+    scores = Scores(kind(table), prior=prior, ess=2.0)
     found = averaged_parameters(tree, scores, smallest=0.0)
     for t, v in enumerate(tree.order):
         i = table.variables.index(v)

@@ -576,9 +576,9 @@ import logging
 import sys
 import numpy as np
 logging.basicConfig(level=logging.INFO, format="%(name)s: %(message)s", stream=sys.stdout)
-from cslearn._kernels.contexts import count_pairs, pack
-words = pack(np.zeros((3, 1), np.uint8), np.array([1]), np.array([0]))
-count_pairs(words, 0, 1, np.zeros((1, 1), np.int64))
+from cslearn._kernels.context_counts import count_pairs, pack_columns
+words = pack_columns(np.zeros((3, 1), np.uint8), np.array([0, 1]))
+count_pairs(words, words[0], np.zeros((1, 1), np.int64))
 """
 
 

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from cslearn import random_cstree
-from cslearn.counts import stage_counts, stage_of_rows
+from cslearn.counts import BitCounts, joint_counts, stage_counts, stage_of_rows
 from cslearn.data import Table
+from problems import random_table
 
 # No variable is in all contexts, so that no decision tree draws this staging of three binary variables.
 PINWHEEL = [[(0, 0), (1, 1)], [(1, 0), (2, 1)], [(2, 0), (0, 1)], [(0, 0), (1, 0), (2, 0)], [(0, 1), (1, 1), (2, 1)]]
@@ -47,3 +48,30 @@ def test_counts_are_weighted_and_of_every_stage():
         np.array([[0, 0], [0, 1], [1, 1]]), ("a", "b"), (("n", "y"), ("n", "y")), weights=np.array([1.0, 2.0, 4.0])
     )
     assert stage_counts(table, 1, [[(0, 0)], [(0, 1)]]).tolist() == [[1.0, 2.0], [0.0, 4.0]]
+
+
+@pytest.mark.parametrize("cards", [[2, 3, 2, 4, 2], [9, 2, 8, 3, 12], [1, 2, 3, 1, 2]])
+@pytest.mark.parametrize("n", [0, 1, 64, 200])
+@pytest.mark.parametrize("size", [0, 1, 2, 3])
+@pytest.mark.parametrize("kind", ["rows", "weights", "interventions", "both"])
+def test_joint_counts_are_those_of_all_contexts(cards, n, size, kind):
+    """Of one and two variables by bits or row by row, as they have many states or few, and of more row by row."""
+    rng = np.random.default_rng(n)
+    weights = rng.integers(0, 5, n).astype(float) if kind in ("weights", "both") else None
+    mask = rng.random((n, 5)) < 0.3 if kind in ("interventions", "both") else None
+    table = random_table(cards, n, rng, weights)
+    counts, weights = BitCounts(table, mask), [1.0] * n if weights is None else weights.tolist()
+    for target in range(5):
+        others = [k for k in range(5) if k != target]
+        # In any order, and one set as often as it is asked for.
+        sets = np.array([rng.permutation(others)[:size] for _ in range(7)], dtype=np.intp).reshape(7, size)
+        sets = np.concatenate([sets, sets[:2]])
+        expected = []
+        for columns in sets.tolist():
+            found = np.zeros([cards[c] for c in (*columns, target)])
+            for r in range(n):
+                if mask is None or not mask[r, target]:
+                    found[tuple(table.codes[r, [*columns, target]])] += weights[r]
+            expected += found.ravel().tolist()
+        assert joint_counts(counts, target, sets).tolist() == expected
+    assert joint_counts(counts, 0, np.zeros((0, size), dtype=np.intp)).tolist() == []

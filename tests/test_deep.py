@@ -19,6 +19,7 @@ from cslearn.orders.subsets import subsets_fit
 from cslearn.scores import Scores
 from cslearn.stagings import Staging
 from cslearn.stagings.tree_weights import layout
+from plain_counts import PlainTable
 from problems import random_table, rows_of
 
 
@@ -135,11 +136,12 @@ def test_a_dag_with_as_many_parents_as_the_bound_is_in_the_model_class():
         assert Scores(table, beta=beta - 1, prior="sparse").cstree_score(tree) == -np.inf
 
 
+@pytest.mark.parametrize("kind", [as_table, PlainTable])
 @pytest.mark.parametrize("beta", [3, 4, 5])
-def test_the_tables_hold_the_bdeu_family_scores_of_all_parent_sets(beta):
+def test_the_tables_hold_the_bdeu_family_scores_of_all_parent_sets(beta, kind):
     table = random_table([2, 3, 2, 2, 2, 3], 40, np.random.default_rng(10))
     rows, weights = rows_of(table)
-    scores = Scores(table, beta=beta, ess=2.0)
+    scores = Scores(kind(table), beta=beta, ess=2.0)
     blocks = layout(tuple(table.cards[c] for c in scores.candidates[5]), beta).blocks(scores.context_scores(5))
     for size in range(beta + 1):
         for parents in itertools.combinations(range(5), size):

@@ -17,6 +17,7 @@ import naive_inference
 from cslearn import Chains, CStree, CStreeLearner, random_cstree
 from cslearn.candidates import candidate_sets
 from cslearn.candidates.screen import _Counter
+from cslearn.counts import counts_of
 from cslearn.datasets import chickenpox_model
 from cslearn.errors import InputError
 from cslearn.estimators.interventions import read_interventions
@@ -181,8 +182,8 @@ def test_the_screen_and_the_bound_leave_those_rows_out_too():
     table = random_cstree(6, random_state=0).sample_table(200, random_state=1)
     mask = rng.random(table.codes.shape) < 0.3
     for i in range(6):
-        alone = _Counter(table.take(~mask[:, i]), 1.0).gains_within(i, [(i + 1) % 6])
-        assert np.allclose(_Counter(table, 1.0, mask).gains_within(i, [(i + 1) % 6]), alone)
+        alone = _Counter(counts_of(table.take(~mask[:, i])), 1.0).gains_within(i, [(i + 1) % 6])
+        assert np.allclose(_Counter(counts_of(table, mask), 1.0).gains_within(i, [(i + 1) % 6]), alone)
     sets = candidate_sets(table, alpha=2, interventions=mask).sets
     for i, name in enumerate(table.variables):
         assert sets[name] == candidate_sets(table.take(~mask[:, i]), alpha=2).sets[name]

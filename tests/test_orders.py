@@ -525,8 +525,8 @@ def refuse(self):
 for name in dir(caching):
     if "InTree" in name or "UserWide" in name:
         getattr(caching, name).ensure_cache_path = refuse
-from cslearn._kernels.contexts import pack
-print(pack.stats.cache_path)
+from cslearn._kernels.context_counts import pack_columns
+print(pack_columns.stats.cache_path)
 """
     env = {**os.environ, "TMPDIR": str(tmp_path)}
     env.pop("NUMBA_CACHE_DIR", None)

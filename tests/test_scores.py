@@ -1,6 +1,7 @@
 """CS-BDeu: contexts, local order scores, orders, CStrees, against plain enumeration."""
 
 import pickle
+from collections import Counter
 from itertools import combinations, permutations
 from math import inf, isclose, lgamma, log, prod
 
@@ -12,15 +13,16 @@ from hypothesis import strategies as st
 
 import naive
 from cslearn import Chains, CStree, CStreeLearner, random_cstree
-from cslearn._kernels import context_scores
-from cslearn._kernels.contexts import CELLS_BY_BITS
-from cslearn.data import Table
+from cslearn.counts import joint_counts
+from cslearn.counts.bits import CELLS_BY_BITS
+from cslearn.data import Table, as_table
 from cslearn.datasets import chickenpox_model
 from cslearn.errors import InputError
 from cslearn.orders import FIRST_ESS
 from cslearn.priors import PRIORS
 from cslearn.scores import Scores
 from cslearn.stagings import Context, Staging, listing
+from plain_counts import PlainTable
 from problems import random_table, rows_of, tables
 
 
@@ -47,6 +49,7 @@ def test_a_context_without_data_scores_zero():
     assert Scores(table).log_z("b", {"a": 1}) == 0.0
 
 
+@pytest.mark.parametrize("kind", [as_table, PlainTable])
 @given(
     table=tables(),
     beta=st.integers(0, 2),
@@ -54,14 +57,15 @@ def test_a_context_without_data_scores_zero():
     prior=st.sampled_from(["uniform", "sparse", "tree"]),
     data=st.data(),
 )
-def test_local_order_scores_equal_the_sum_over_all_stagings(table, beta, ess, prior, data):
+def test_local_order_scores_equal_the_sum_over_all_stagings(kind, table, beta, ess, prior, data):
     rows, weights = rows_of(table)
     target = data.draw(st.integers(0, table.p - 1))
     others = [v for v in range(table.p) if v != target]
     candidates = data.draw(st.sets(st.sampled_from(others))) if others else set()
     before = data.draw(st.sets(st.sampled_from(others))) if others else set()
     name = table.variables[target]
-    scores = Scores(table, beta=beta, ess=ess, prior=prior, candidates={name: [table.variables[c] for c in candidates]})
+    sets = {name: [table.variables[c] for c in candidates]}
+    scores = Scores(kind(table), beta=beta, ess=ess, prior=prior, candidates=sets)
     level = sorted(candidates & before)
     terms = naive.log_joint_terms(rows, weights, table.cards, target, level, beta, ess, prior)
     predecessors = [table.variables[v] for v in sorted(before)]
@@ -233,24 +237,17 @@ def test_the_number_of_threads_does_not_matter():
 )
 def test_a_fit_fills_its_tables_once_for_each_equivalent_sample_size(settings, monkeypatch):
     """Every filling is a pass over the rows. The data choose another equivalent sample size here than the first."""
-    passes = []
-    fill, fill_blocks = Scores._fill, context_scores.score_blocks
+    passes = Counter()
 
-    def counted(scores, table, targets, *tables):
-        passes.append((scores.ess, scores.beta, tuple(targets)))
-        return fill(scores, table, targets, *tables)
+    def counted(counts, target, sets):
+        passes[target, sets.shape, sets.tobytes()] += 1
+        return joint_counts(counts, target, sets)
 
-    def counted_blocks(columns, weights, cards, target, candidates, ess, sets, out):
-        passes.append((ess, int(target), sets.shape[1]))
-        fill_blocks(columns, weights, cards, target, candidates, ess, sets, out)
-
-    monkeypatch.setattr(Scores, "_fill", counted)
-    monkeypatch.setattr(context_scores, "score_blocks", counted_blocks)
+    monkeypatch.setattr("cslearn.scores.joint_counts", counted)
     table = random_cstree(7, concentration=0.2, random_state=0).sample_table(300, random_state=0)
     learner = CStreeLearner(random_state=0, **settings).fit(table)
     assert learner.ess_ != FIRST_ESS
-    assert {ess for ess, *_ in passes} == {FIRST_ESS, learner.ess_}
-    assert len(passes) == len(set(passes))
+    assert set(passes.values()) == {2}
 
 
 def test_scores_with_other_priors_share_tables_that_are_filled_later_and_those_with_another_ess_do_not():

@@ -10,9 +10,11 @@ from cslearn import Chains, CStree, CStreeLearner, random_cstree
 from cslearn.candidates import Knowledge, candidate_sets
 from cslearn.candidates.screen import FIRST, _Counter, screen
 from cslearn.candidates.sets import memory_of_tables
-from cslearn.data import Table
+from cslearn.counts import counts_of
+from cslearn.data import Table, as_table
 from cslearn.errors import InputError
 from cslearn.estimators.greedy_search import greedy_search
+from plain_counts import PlainTable
 from problems import random_table, rows_of, tables
 
 
@@ -20,10 +22,11 @@ def no_parents(sets):
     return dict.fromkeys(sets, ())
 
 
+@pytest.mark.parametrize("kind", [as_table, PlainTable])
 @given(table=tables(min_p=3, max_p=5, max_card=4, max_n=60), ess=st.sampled_from([0.5, 5.0]), data=st.data())
-def test_gains_of_one_more_variable_are_those_of_the_best_trees(table, ess, data):
-    """Without weights rows are counted by bits, with weights one by one."""
-    counter = _Counter(table, ess)
+def test_gains_of_one_more_variable_are_those_of_the_best_trees(kind, table, ess, data):
+    """Without weights rows are counted by bits, with weights one by one; or anywhere else."""
+    counter = _Counter(counts_of(kind(table)), ess)
     target = data.draw(st.integers(0, table.p - 1))
     usable = [j for j in range(table.p) if j != target and table.cards[j] > 1]
     parents = sorted(data.draw(st.sets(st.sampled_from(usable), max_size=2))) if usable else []
@@ -43,8 +46,8 @@ def test_rows_in_which_a_variable_was_set_do_not_count_for_it(weighted):
     mask[:50, 2] = True
     if weighted:
         table = Table(table.codes, table.variables, table.states, np.linspace(0.1, 2.0, 130))
-    counter, rest = _Counter(table, 1.0, mask), _Counter(table.take(np.arange(50, 130)), 1.0)
-    everything = _Counter(table, 1.0)
+    counter, rest = _Counter(counts_of(table, mask), 1.0), _Counter(counts_of(table.take(np.arange(50, 130))), 1.0)
+    everything = _Counter(counts_of(table), 1.0)
     for parents in ([], [0], [0, 1]):
         assert np.allclose(counter.gains_within(2, parents), rest.gains_within(2, parents))
         assert np.array_equal(counter.gains_within(3, parents), everything.gains_within(3, parents))
@@ -139,7 +142,7 @@ def test_a_hub_keeps_the_best_candidates_for_which_there_is_memory():
     assert memory_of_tables(table.p, largest, 2) <= budget < memory_of_tables(table.p, largest + 1, 2)
     assert "the memory allowed has room for" in found.describe()
     kept = np.array([f"leaf{i:02d}" in found.sets["hub"] for i in range(leaves)])
-    gains = _Counter(table, 1.0).gains_alone(0)[1:]
+    gains = _Counter(counts_of(table), 1.0).gains_alone(0)[1:]
     assert gains[kept].min() >= gains[~kept].max()
     assert all("hub" in found.sets[f"leaf{i}"] for i in range(40, 80))
     required = Knowledge(required=[("leaf00", "hub")])

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property
+from functools import cached_property, lru_cache
+from itertools import pairwise
 from math import fsum, inf, lgamma, prod
 from threading import Lock
 from typing import Any, Protocol
@@ -19,7 +20,8 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from cslearn._numerics import n_threads
-from cslearn.counts import Contexts, Counts, counts_of, rows_that_agree, stage_counts
+from cslearn.counts import Contexts, Counts, counts_of, joint_counts
+from cslearn.counts.tables import as_counted
 from cslearn.data import Table, TableLike, as_table
 from cslearn.errors import InputError
 from cslearn.priors import Prior, get_prior
@@ -37,6 +39,8 @@ __all__ = [
 
 # Log-gammas of whole counts are looked up while their table has at most this many entries.
 LOOK_UP_LIMIT = 10_000_000
+# Cells of the contexts of two candidates that are counted at once.
+CELLS_AT_ONCE = 1 << 15
 
 
 Floats = NDArray[np.float64]
@@ -135,7 +139,6 @@ class Scores:
         self._filled: list[tuple[Floats, Floats, Floats]] = []
         self._filling = Lock()
         self._flat: dict[int, Floats] = {}
-        self._distinct: dict[int, tuple[Table, NDArray[Any]]] = {}
         self.index = {name: i for i, name in enumerate(self.table.variables)}
         self.candidates = self._checked_candidates(candidates)
         # No context has more variables than there are candidates.
@@ -143,12 +146,12 @@ class Scores:
         self.betas = tuple(min(bound, max(2, len(own))) for own in self.candidates)
 
     def _read(self, data: Any) -> TableLike:
-        """Return the data; the tables of scores are filled from rows in memory."""
-        return as_table(data)
+        """Return the data; those of which pairs are counted are faster as codes in memory than packed."""
+        return as_counted(data)
 
     @property
     def rows(self) -> Table:
-        """The rows in memory, for what counts them in ways of its own."""
+        """The rows in memory, for what looks at them itself."""
         return as_table(self.table)
 
     @cached_property
@@ -186,7 +189,7 @@ class Scores:
 
     def __getstate__(self) -> dict[str, Any]:
         # A copy elsewhere fills the tables beyond two context variables when it needs them, and locks for itself.
-        state = self.__dict__ | {"_filling": None, "_flat": {}, "_distinct": {}}
+        state = self.__dict__ | {"_filling": None, "_flat": {}}
         state.pop("counts", None)
         return state
 
@@ -229,11 +232,8 @@ class Scores:
     def n_rows(self, context: Mapping[str, Any]) -> float:
         """Return the number (or total weight) of the rows that agree with `context`."""
         pairs = [self._coded(v, state) for v, state in context.items()]
-        if self.interventions is None:
-            return float(self.cells(0, [pairs]).sum())
-        rows = self.rows
-        agree = rows_that_agree(rows.codes, pairs)
-        return float(agree.sum() if rows.weights is None else rows.weights[agree].sum())
+        counts = self.counts if self.interventions is None else counts_of(self.table)
+        return float(counts.own(Contexts.of_target(0, [pairs])).sum())
 
     def _stage_scores(self, target: str, contexts: Iterable[Context]) -> list[float]:
         counts, sizes = self.stage_counts(target, list(contexts))
@@ -273,24 +273,7 @@ class Scores:
             raise InputError(f"{variable!r} has no state {state!r}; it has {', '.join(map(str, states))}")
         return column, states.index(state)
 
-    def counted(self, target: int) -> Table:
-        """Return the rows that count for a target: those in which it was not set from outside."""
-        return self._tables_by_target[target]
-
     # ------------------------------------------------------------------ tables
-    @cached_property
-    def _tables_by_target(self) -> list[Table]:
-        """The rows that count for each target; targets with the same rows share one table."""
-        rows = self.rows
-        if self.interventions is None:
-            return [rows] * rows.p
-        found: dict[bytes, Table] = {}
-        for column in self.interventions.T:
-            key = column.tobytes()
-            if key not in found:
-                found[key] = rows.take(np.flatnonzero(~column)) if column.any() else rows
-        return [found[column.tobytes()] for column in self.interventions.T]
-
     @property
     def tables(self) -> tuple[Floats, Floats, Floats]:
         """``(stop, single, pair)``: the log scores of all contexts of at most two candidates of each target.
@@ -306,52 +289,61 @@ class Scores:
         return self._filled[0]
 
     def _fill_all(self) -> tuple[Floats, Floats, Floats]:
+        """Fill the tables, one target in a thread."""
         p, m, d = self.table.p, max(map(len, self.candidates)), max(self.table.cards)
+        beta, cards = min(self.beta, 2), np.array(self.table.cards, dtype=np.int64)
         stop = np.zeros(p)
-        single = np.zeros((p, m, d) if self.beta >= 1 else (p, 0, d))
-        pair = np.zeros((p, m, m, d) if self.beta >= 2 else (p, 0, 0, d))
-        shared: dict[int, list[int]] = {}
-        for i, table in enumerate(self._tables_by_target):
-            shared.setdefault(id(table), []).append(i)
-        for targets in shared.values():
-            self._fill(self.counted(targets[0]), targets, stop, single, pair)
-        return stop, single, pair
+        single = np.zeros((p, m, d) if beta >= 1 else (p, 0, d))
+        pair = np.zeros((p, m, m, d) if beta >= 2 else (p, 0, 0, d))
+        for i in range(p):
+            stop[i] = log_marginal_likelihood(self.cells(i, [()])[0], self.ess)
+        look_ups = self._look_ups(cards) if beta else {}
 
-    def _fill(self, table: Table, targets: list[int], stop: Floats, single: Floats, pair: Floats) -> None:
-        """Fill the tables of scores for the targets that the rows of `table` count for."""
-        from cslearn._kernels.contexts import count_pairs, pack, score_contexts, score_packed
-
-        table = table if table.weights is None else table.collapse()
-        cards = np.array(table.cards, dtype=np.int64)
-        sizes = sorted({int(d) for d in cards if d > 1})
-        products = np.array(sorted({*sizes, *(a * b for a in sizes for b in sizes)}), dtype=np.int64)
-        whole = table.weights is None or bool(np.all(table.weights == np.floor(table.weights)))
-        look_up = whole and 2 * len(products) * (table.total_weight + 1) <= LOOK_UP_LIMIT
-        log_gammas = {
-            d: log_gamma_tables(int(table.total_weight) if look_up else -1, self.ess, products, d)
-            for d in set(table.cards)
-        }
-        entry = np.zeros(int(products.max(initial=0)) + 1, dtype=np.int64)
-        entry[products] = np.arange(len(products))
-        for i in targets:
-            stop[i] = log_marginal_likelihood(stage_counts(table, i, [()])[0], self.ess)
-        beta = min(self.beta, 2)
-        if not beta:
-            return
-
-        def common(i: int) -> tuple[Any, ...]:
-            look_ups = log_gammas[table.cards[i]]
-            return cards, i, self.candidates[i], self.ess, look_ups, entry, beta, single[i], pair[i]
+        def fill(i: int) -> None:
+            self._fill_single(i, cards, look_ups[cards[i]], single[i])
+            if beta >= 2:
+                self._fill_pairs(i, cards, look_ups[cards[i]], pair[i])
 
         with ThreadPoolExecutor(n_threads(self.n_jobs)) as pool:
-            if table.weights is not None:
-                list(pool.map(lambda i: score_contexts(table.codes, table.weights, *common(i)), targets))
-            else:
-                starts = np.concatenate([[0], np.cumsum(cards)[:-1]])
-                words = pack(table.codes, cards, starts)
-                pairs = np.zeros((len(words), len(words)), dtype=np.int64)
-                list(pool.map(lambda i: count_pairs(words, starts[i], starts[i] + cards[i], pairs), range(table.p)))
-                list(pool.map(lambda i: score_packed(words, starts, pairs, table.codes, *common(i)), targets))
+            list(pool.map(fill, range(p) if beta else ()))
+        return stop, single, pair
+
+    def _look_ups(self, cards: NDArray[np.int64]) -> dict[int, tuple[Floats, NDArray[np.int64]]]:
+        """Return for targets of each cardinality tables of log-gammas, and where in them each size of context is."""
+        sizes = np.unique(cards[cards > 1])
+        products = np.unique(np.concatenate([sizes, np.outer(sizes, sizes).ravel()]))
+        entry = np.zeros(int(products.max(initial=0)) + 1, dtype=np.int64)
+        entry[products] = np.arange(len(products))
+        weights, total = self.table.weights, self.counts.total
+        whole = weights is None or bool(np.all(weights == np.floor(weights)))
+        n = int(total) if whole and 2 * len(products) * (total + 1) <= LOOK_UP_LIMIT else -1
+        return {d: (log_gamma_tables(n, self.ess, products, d), entry) for d in set(cards.tolist())}
+
+    def _fill_single(self, i: int, cards: NDArray[np.int64], look_ups: tuple[Any, ...], single: Floats) -> None:
+        """Fill the scores of the contexts of one candidate of a target."""
+        from cslearn._kernels.context_scores import score_cells
+
+        own = cards[self.candidates[i]]
+        counts, found = joint_counts(self.counts, i, self.candidates[i][:, None]), np.empty(int(own.sum()))
+        score_cells(counts, own, cards[i], self.ess, *look_ups, found)
+        single[: len(own)][np.arange(single.shape[1]) < own[:, None]] = found
+
+    def _fill_pairs(self, i: int, cards: NDArray[np.int64], look_ups: tuple[Any, ...], pair: Floats) -> None:
+        """Fill the scores of the contexts of two candidates of a target, added up over the states of the second."""
+        from cslearn._kernels.context_scores import score_pairs
+
+        columns = self.candidates[i]
+        own = cards[columns]
+        positions = _pairs(len(columns))
+        first, second = positions
+        ends = np.cumsum(own[first] * own[second] * cards[i])
+        starts = np.flatnonzero(np.diff(ends // CELLS_AT_ONCE, prepend=-1)).tolist()
+        for begin, end in pairwise([*starts, len(ends)]):
+            some = positions[:, begin:end]
+            counts = joint_counts(self.counts, i, columns[some].T)
+            score_pairs(counts, own, cards[i], *some, self.ess, *look_ups, pair)
+        there = np.arange(len(columns))
+        pair[there, there] = -inf
 
     def level_weights(self, target: int, level: NDArray[np.intp]) -> LevelWeights | TreeWeights:
         """Return the log-weights, likelihood times unnormalised prior, of the stages of a level.
@@ -381,23 +373,23 @@ class Scores:
     def context_scores(self, target: int) -> Floats:
         """Return the log scores of all contexts of the candidates of a target, as :func:`layout` says."""
         if target not in self._flat:
-            from cslearn._kernels.context_scores import score_blocks
+            from cslearn._kernels.context_scores import score_cells
 
-            (table, rows_of_columns), places = self._collapsed(target), self._layout(target)
-            out = np.zeros(int(places.start[-1]))
-            weights = np.ones(table.n) if table.weights is None else table.weights
-            cards = np.array(table.cards, dtype=np.int64)
+            places, columns = self._layout(target), self.candidates[target]
+            out, sizes = np.empty(int(places.start[-1])), np.diff(places.start)
+            computed, nowhere = np.empty((1, 2, 0)), np.zeros(int(sizes.max()) + 1, dtype=np.int64)
             for t in range(min(places.beta, len(places.cards)) + 1):
                 sets = [s for s, own in enumerate(places.sets) if len(own) == t]
-                score_blocks(
-                    rows_of_columns,
-                    weights,
-                    cards,
-                    target,
-                    self.candidates[target],
+                a, b = sets[0], sets[-1] + 1
+                there = columns[np.array(places.sets[a:b], dtype=np.intp).reshape(b - a, t)]
+                score_cells(
+                    joint_counts(self.counts, target, there),
+                    sizes[a:b],
+                    self.counts.cards[target],
                     self.ess,
-                    np.array([places.sets[s] for s in sets], dtype=np.int64).reshape(len(sets), t),
-                    out[places.start[sets[0]] : places.start[sets[-1] + 1]],
+                    computed,
+                    nowhere,
+                    out[places.start[a] : places.start[b]],
                 )
             self._flat[target] = out
         return self._flat[target]
@@ -417,14 +409,6 @@ class Scores:
             exists = np.arange(d) < cards[:, None]
             return [np.asarray(stop)], np.where(exists, single[level, :d], 0.0).sum(axis=1)
         return [np.asarray(stop), single[level, :d]], pair[np.ix_(level, level, np.arange(d))].transpose(1, 2, 0)
-
-    def _collapsed(self, target: int) -> tuple[Table, NDArray[Any]]:
-        """Return the distinct rows that count for a target, and their codes, one contiguous row for each variable."""
-        table = self.counted(target)
-        if id(table) not in self._distinct:
-            collapsed = table.collapse()
-            self._distinct[id(table)] = collapsed, np.ascontiguousarray(collapsed.codes.T)
-        return self._distinct[id(table)]
 
     # ------------------------------------------------------------------ stagings, orders, CStrees
     def _level(self, target: str, predecessors: Iterable[str]) -> tuple[int, NDArray[np.intp]]:
@@ -525,6 +509,12 @@ def check_mask(mask: Any, table: TableLike) -> NDArray[np.bool_]:
             f" each of the {table.p} variables; this one has shape {array.shape} and type {array.dtype}"
         )
     return array
+
+
+@lru_cache(maxsize=4)
+def _pairs(m: int) -> NDArray[np.intp]:
+    """Return all pairs of positions below `m`, shape (2, pairs)."""
+    return np.array(np.tril_indices(m, -1))
 
 
 def log_gamma_tables(n: int, ess: float, products: NDArray[np.int64], d_i: int) -> NDArray[np.float64]:

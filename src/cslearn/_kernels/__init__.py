@@ -12,8 +12,11 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from llvmlite.binding import parse_assembly
 from numba import config, njit, types
 from numba.core import event
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Compiler
 
 __all__ = ["inner", "maker", "outer"]
 
@@ -52,11 +55,38 @@ class _Notice(event.Listener):
 
 event.register("numba:compile", _Notice(_use_a_directory_that_can_be_written()))
 
+# What Numba calls the place of what belongs to a function in Python.
+_ENV = "NumbaEnv"
+
+
+class _Linked(JITCodeLibrary):
+    """The code of a kernel that only kernels call: it is optimised and made machine code as a part of these alone."""
+
+    def _optimize_final_module(self) -> None:
+        """Leave it to the kernels that this one is linked to."""
+
+    def _finalize_final_module(self) -> None:
+        self._finalized = True
+        environments = [line for line in map(str, self._get_module_for_linking().global_variables) if _ENV in line]
+        # Numba writes to that place, so there is one, and nothing else.
+        empty = str(self._codegen._create_empty_module(self.name))
+        self._final_module = parse_assembly("\n".join([empty, *environments]))
+        super()._finalize_final_module()
+
+
+class _LinkedCompiler(Compiler):
+    def compile_extra(self, func: Callable[..., Any]) -> Any:
+        """Compile a function for others to be linked to."""
+        self.state.library = _Linked(self.state.targetctx.codegen(), func.__qualname__)
+        self.state.library.enable_object_caching()
+        return super().compile_extra(func)
+
+
 # Kernels are called from Python or from other kernels, never from C, and what only kernels call needs no wrapper: one
-# takes longer to compile than a small loop does. Each kernel is optimised once more in every kernel that calls it:
-# where that takes long there are few calls and few layers.
+# takes longer to compile than a small loop does. It is optimised in every kernel that is called from Python and leads
+# to it, and there alone: so these are few.
 _OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
-_NO_WRAPPER: dict[str, Any] = {"no_cpython_wrapper": True}
+_NO_WRAPPER: dict[str, Any] = {"no_cpython_wrapper": True, "pipeline_class": _LinkedCompiler}
 # What makes no arrays counts no references to them either: to count each use of a field of a named tuple had taken more
 # than a third of the time of moves over orders.
 _NO_REFERENCES: dict[str, Any] = {"_nrt": False}

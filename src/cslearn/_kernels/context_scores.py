@@ -1,64 +1,98 @@
-"""Log scores of contexts of any number of variables, for few candidates."""
+"""CS-BDeu scores of contexts, from their counts."""
 
 from math import lgamma
 
-import numpy as np
+from cslearn._kernels import inner, outer
 
-from cslearn._kernels import maker, outer
-
-__all__ = ["score_blocks"]
+__all__ = ["score_cells", "score_pairs"]
 
 
-@maker
-def _score_cells(codes, weights, cards, target, columns, ess, index):
-    """Return the log scores of the contexts over some columns, by their states, the last column's fastest."""
-    n, d_i = codes.shape[1], cards[target]
-    cells = 1
-    index[:] = 0
-    for column in columns:
-        d = cards[column]
-        cells *= d
-        for row in range(n):
-            index[row] = index[row] * d + codes[column, row]
-    counts = np.zeros((cells, d_i))
-    for row in range(n):
-        counts[index[row], codes[target, row]] += weights[row]
-    a_stage = ess / cells
-    a_cell = a_stage / d_i
-    base_stage, base_cell = lgamma(a_stage), lgamma(a_cell)
-    scores = np.zeros(cells)
-    for cell in range(cells):
-        score, total = 0.0, 0.0
-        for x in range(d_i):
-            if counts[cell, x] > 0:
-                score += lgamma(a_cell + counts[cell, x]) - base_cell
-                total += counts[cell, x]
-        if total > 0:
-            score += base_stage - lgamma(a_stage + total)
-        scores[cell] = score
-    return scores
+@inner
+def _log_z(counts, first, last, a_stage, a_cell, base_stage, base_cell, exact):
+    """Log marginal likelihood of ``counts[first:last]``, those of a stage; `exact` maps whole counts to log-gammas.
+
+    ``exact[0, c] = lgamma(a_stage + c) - lgamma(a_stage)`` and likewise ``exact[1, c]`` for a cell; if it is empty
+    the log-gammas are computed, and those of the prior counts alone are `base_stage` and `base_cell`.
+    """
+    total = 0.0
+    score = 0.0
+    if exact.shape[1]:
+        for c in range(first, last):
+            total += counts[c]
+            score += exact[1, int(counts[c])]
+        return score - exact[0, int(total)]
+    for c in range(first, last):
+        if counts[c] > 0.0:
+            total += counts[c]
+            score += lgamma(a_cell + counts[c]) - base_cell
+    return score - lgamma(a_stage + total) + base_stage if total > 0.0 else 0.0
+
+
+@inner
+def _bases(a_stage, d_i, exact):
+    """Return the log-gammas of the prior counts of a stage and of a cell, if they are not looked up."""
+    return (0.0, 0.0) if exact.shape[1] else (lgamma(a_stage), lgamma(a_stage / d_i))
 
 
 @outer
-def score_blocks(codes, weights, cards, target, candidates, ess, sets, out):
-    """Fill `out` with the log scores of the contexts over each set of candidates, one set after the other.
+def score_cells(counts, sizes, d_i, ess, log_gammas, entry, out):
+    """Fill `out` with the log scores of the contexts of some tables of counts, one table after the other.
 
     Parameters
     ----------
-    codes : ndarray of int, shape (p, n)
-        One row for each variable.
-    weights : ndarray of float, shape (n,)
-    sets : ndarray of int, shape (number, t)
-        Positions in `candidates`, ascending.
-    out : ndarray of float, flat
-
-    Notes
-    -----
-    O(number (n + d^(t + 1))).
+    counts : ndarray of float, flat
+        As :func:`cslearn.counts.joint_counts` returns them.
+    sizes : ndarray of int
+        The number of contexts of each table.
+    log_gammas, entry
+        ``log_gammas[entry[q]]`` is for the contexts of a table of `q`.
     """
-    index = np.empty(codes.shape[1], np.int64)
     at = 0
-    for s in range(len(sets)):
-        scores = _score_cells(codes, weights, cards, target, candidates[sets[s]], ess, index)
-        out[at : at + len(scores)] = scores
-        at += len(scores)
+    for q in sizes:
+        a_stage = ess / q
+        exact = log_gammas[entry[q]]
+        base_stage, base_cell = _bases(a_stage, d_i, exact)
+        for cell in range(at, at + q):
+            here = cell * d_i
+            out[cell] = _log_z(counts, here, here + d_i, a_stage, a_stage / d_i, base_stage, base_cell, exact)
+        at += q
+
+
+@inner
+def _score_pair(counts, at, d_k, d_j, d_i, ess, exact, of_k, of_j):
+    """Score the contexts of two candidates; add up over the states of j in `of_k`, of k in `of_j`."""
+    a_stage = ess / (d_k * d_j)
+    base_stage, base_cell = _bases(a_stage, d_i, exact)
+    for x in range(d_k):
+        of_k[x] = 0.0
+    for y in range(d_j):
+        of_j[y] = 0.0
+    for x in range(d_k):
+        for y in range(d_j):
+            score = _log_z(counts, at, at + d_i, a_stage, a_stage / d_i, base_stage, base_cell, exact)
+            of_k[x] += score
+            of_j[y] += score
+            at += d_i
+
+
+@outer
+def score_pairs(counts, cards, d_i, first, second, ess, log_gammas, entry, pair):
+    """Fill `pair` with the log scores of contexts of two candidates, added up over the states of one of them.
+
+    Parameters
+    ----------
+    counts : ndarray of float, flat
+        As :func:`cslearn.counts.joint_counts` returns them for the pairs.
+    cards : ndarray of int, shape (m,)
+        Cardinalities of the candidates.
+    first, second : ndarray of int
+        Positions of the candidates of each pair.
+    pair : ndarray of float, shape (m, m, d)
+        ``pair[j, k, x]`` is the sum over ``y`` of log z of ``x_k = x, x_j = y``.
+    """
+    at = 0
+    for s in range(len(first)):
+        k, j = first[s], second[s]
+        exact = log_gammas[entry[cards[k] * cards[j]]]
+        _score_pair(counts, at, cards[k], cards[j], d_i, ess, exact, pair[j, k], pair[k, j])
+        at += cards[k] * cards[j] * d_i

@@ -7,8 +7,7 @@ from a mapped file, once for a whole list of contexts, and nothing but the plane
 import numpy as np
 
 from cslearn._kernels import inner, outer
-from cslearn._kernels.context_counts import choose_rows, common
-from cslearn._kernels.contexts import popcount
+from cslearn._kernels.context_counts import choose_rows, common, popcount
 
 __all__ = ["count_packed", "count_packed_own"]
 

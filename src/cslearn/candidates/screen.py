@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from cslearn.candidates.knowledge import Knowledge
-from cslearn.data import Table
+from cslearn.counts import Counts, counts_of, joint_counts
+from cslearn.data import TableLike
 
 __all__ = ["Screen", "screen"]
 
@@ -57,7 +58,7 @@ class Screen(NamedTuple):
 
 
 def screen(
-    table: Table,
+    table: TableLike,
     search: Search,
     *,
     knowledge: Knowledge,
@@ -69,7 +70,7 @@ def screen(
 
     Parameters
     ----------
-    table : Table
+    table : Table or a table that counts its own rows
     search : callable
         Given candidate sets, returns the parents of each variable in the best model that it finds.
     knowledge : Knowledge
@@ -87,8 +88,7 @@ def screen(
 
     Notes
     -----
-    The cost is O(p^2 n) for the first look, and O(p^2 n) for each round besides its order search. Rows without weights
-    are counted by bits, 64 at a time.
+    The cost is O(p^2 n) for the first look, and O(p^2 n) for each round besides its order search.
 
     Examples
     --------
@@ -101,7 +101,7 @@ def screen(
     >>> len(true), sum(parent in found.sets[v] for parent, v in true), found.settled
     (75, 73, True)
     """
-    counter = _Counter(table, ess, interventions)
+    counter = _Counter(counts_of(table, interventions), ess)
     names = table.variables
     column = {name: i for i, name in enumerate(names)}
     allowed, required = _by_column(table, knowledge)
@@ -128,7 +128,7 @@ def screen(
     return Screen(*_as_sets(names, *_bounded(chosen, gains, allowed, required, most)), rounds, not entered)
 
 
-def _by_column(table: Table, knowledge: Knowledge) -> tuple[Bools, Bools]:
+def _by_column(table: TableLike, knowledge: Knowledge) -> tuple[Bools, Bools]:
     """Return who (column) may be, and who must be, a candidate of whom (row); constant variables neither."""
     names = table.variables
     allowed, required = ~np.eye(len(names), dtype=bool), np.zeros((len(names), len(names)), dtype=bool)
@@ -168,42 +168,16 @@ def _as_sets(names: tuple[str, ...], kept: Bools, dropped: Bools) -> tuple[Sets,
 
 
 class _Counter:
-    """Counts of all variables with a target within a context, by bits or by weights."""
+    """Gains of splits on all variables."""
 
-    def __init__(self, table: Table, ess: float, interventions: Bools | None = None) -> None:
-        from cslearn._kernels.contexts import pack
+    def __init__(self, counts: Counts, ess: float) -> None:
+        self.counts, self.ess = counts, ess
+        self.cards = counts.cards
 
-        self.cards = np.array(table.cards, dtype=np.int64)
-        self.starts = np.concatenate([[0], np.cumsum(self.cards)[:-1]])
-        self.size = int(self.cards.sum())
-        self.ess = ess
-        self.codes, self.weights = table.codes, table.weights
-        # Rows that count for each variable, by bits: the second state of what tells whether they do.
-        self.counted: Any = None if interventions is None else ~interventions
-        if self.weights is None:
-            self.words: Any = pack(table.codes, self.cards, self.starts)
-            self.everything = np.bitwise_or.reduce(self.words[: self.cards[0]], axis=0)
-            if self.counted is not None:
-                both = np.full(table.p, 2, dtype=np.int64)
-                self.counted = pack(self.counted.astype(np.uint8), both, 2 * np.arange(table.p))[1::2].T
-
-    def counts(self, i: int, k: int | None = None, x: int = 0) -> Floats:
-        """Return how many rows have each state of each variable (row) and of the target (column).
-
-        Of all rows, or of those in state `x` of variable `k`.
-        """
-        from cslearn._kernels.contexts import count_within, weigh_within
-
-        counts = np.empty((self.size, self.cards[i]))
-        if self.weights is None:
-            mask = self.everything if k is None else self.words[self.starts[k] + x]
-            mask = mask if self.counted is None else mask & self.counted[:, i]
-            count_within(self.words, self.starts[i], mask, counts)
-        else:
-            weights = self.weights if k is None else np.where(self.codes[:, k] == x, self.weights, 0.0)
-            weights = weights if self.counted is None else weights * self.counted[:, i]
-            weigh_within(self.codes, self.starts, i, weights, counts)
-        return counts
+    def log_scores(self, i: int, sets: NDArray[np.integer]) -> Floats:
+        """Return the log scores of all contexts of some sets of variables for target `i`, one set after the other."""
+        sizes = self.cards[sets].prod(axis=1)
+        return self.log_z(joint_counts(self.counts, i, sets).reshape(-1, self.cards[i]), np.repeat(sizes, sizes))
 
     def log_z(self, counts: Floats, context_cards: float | NDArray[Any]) -> Floats:
         """Return the log marginal likelihoods of rows of counts; `context_cards` is the product of cardinalities."""
@@ -212,39 +186,47 @@ class _Counter:
         cells = (gammaln(a_cell + counts) - gammaln(a_cell)).sum(axis=1)
         return cells - gammaln(a_stage + counts.sum(axis=1)) + gammaln(a_stage)
 
-    def by_variable(self, by_state: Floats) -> Floats:
-        """Add up over the states of each variable."""
-        return np.add.reduceat(by_state, self.starts)
+    def _alone(self, i: int) -> tuple[NDArray[np.intp], NDArray[np.intp], Floats]:
+        """Return what may be split on, and the log scores of all its states, with the place of its first one."""
+        usable = self.cards > 1
+        usable[i] = False
+        there = np.flatnonzero(usable)
+        return there, np.cumsum(self.cards[there]) - self.cards[there], self.log_scores(i, there[:, None])
 
     def gains_alone(self, i: int) -> Floats:
         """Return the gain in log-likelihood of a split on each variable alone; minus infinity for the target."""
-        counts = self.counts(i)
-        whole = self.log_z(counts[self.starts[i] : self.starts[i] + self.cards[i]].sum(axis=0)[None], 1.0)
-        return self._usable(i, self.by_variable(self.log_z(counts, np.repeat(self.cards, self.cards))) - whole)
+        there, first, alone = self._alone(i)
+        gains = np.full(len(self.cards), -np.inf)
+        if len(there):
+            (whole,) = self.log_scores(i, np.zeros((1, 0), dtype=np.intp))
+            gains[there] = np.add.reduceat(alone, first) - whole
+        return gains
 
     def gains_within(self, i: int, parents: list[int]) -> Floats:
         """Return the best gain of one more variable, as a split within a parent's state or as the root over parents."""
         if not parents:
             return self.gains_alone(i)
-        of_state = np.repeat(self.cards, self.cards)
-        alone = self.log_z(self.counts(i), of_state)
-        as_root = alone.copy()
+        there, first, alone = self._alone(i)
+        place = dict(zip(there.tolist(), first.tolist(), strict=True))
+        as_root, best_tree = alone.copy(), -np.inf
         gains = np.full(len(self.cards), -np.inf)
-        best_tree = -np.inf
         for k in parents:
-            splits = np.array(
-                [self.log_z(self.counts(i, k, x), of_state * self.cards[k]) for x in range(self.cards[k])]
-            )
-            stops = alone[self.starts[k] : self.starts[k] + self.cards[k]]
-            on_variable = np.array([self.by_variable(row) for row in splits])
-            others = [j for j in parents if j != k]
-            now = np.maximum(stops, on_variable[:, others].max(axis=1)) if others else stops
-            gains = np.maximum(gains, (on_variable - now[:, None]).max(axis=0))
-            as_root = np.maximum(as_root, splits.sum(axis=0))
+            others = there[there != k]
+            stops = alone[place[k] : place[k] + self.cards[k]]
+            if not len(others):
+                continue
+            # For each other variable a run of its states within each state of the parent.
+            splits = self.log_scores(i, np.column_stack([np.full(len(others), k), others]))
+            runs = np.repeat(self.cards[others], self.cards[k])
+            starts = np.cumsum(runs) - runs
+            on_variable = np.add.reduceat(splits, starts).reshape(len(others), -1)
+            now = np.vstack([stops, on_variable[np.isin(others, parents)]]).max(axis=0)
+            gains[others] = np.maximum(gains[others], (on_variable - now).max(axis=1))
+            state = np.repeat(np.repeat(first[there != k], self.cards[k]) - starts, runs) + np.arange(len(splits))
+            both = np.bincount(state, weights=splits, minlength=len(alone))
+            of_others = np.bincount(state, minlength=len(alone)) > 0
+            as_root[of_others] = np.maximum(as_root, both)[of_others]
             best_tree = max(best_tree, float(now.sum()))
-        return self._usable(i, np.maximum(gains, self.by_variable(as_root) - best_tree))
-
-    def _usable(self, i: int, gains: Floats) -> Floats:
-        gains[i] = -np.inf
-        gains[self.cards < 2] = -np.inf
+        gains[there] = np.maximum(gains[there], np.add.reduceat(as_root, first) - best_tree)
+        gains[parents] = -np.inf
         return gains

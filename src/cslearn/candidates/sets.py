@@ -14,6 +14,7 @@ from cslearn._checked import checked
 from cslearn._numerics import RandomState
 from cslearn.candidates.knowledge import Knowledge
 from cslearn.candidates.screen import Screen, Search, Sets, screen
+from cslearn.counts.tables import as_counted
 from cslearn.data import TableLike, as_table
 from cslearn.data._labels import listing
 from cslearn.errors import InputError
@@ -187,7 +188,7 @@ def candidate_sets(
             raise InputError('candidates="screen" needs search=, which CStreeLearner provides.')
         method = "screen"
         most = _most_candidates(table, max_memory)
-        found = screen(as_table(table), search, knowledge=known, ess=ess, most=most, interventions=interventions)
+        found = screen(as_counted(table), search, knowledge=known, ess=ess, most=most, interventions=interventions)
         given: Mapping[str, Iterable[str]] = found.sets
         notes = _notes(found, most)
     elif interventions is not None and isinstance(candidates, str) and candidates in ("pc", "grasp"):

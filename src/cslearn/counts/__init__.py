@@ -1,6 +1,7 @@
 """Rows counted: in the stages of a model, and in many contexts at once while a model is learned."""
 
 from cslearn.counts.bits import BitCounts
+from cslearn.counts.joint import joint_counts
 from cslearn.counts.packed import PackedCounts
 from cslearn.counts.protocol import Contexts, Counts
 from cslearn.counts.remembered import RememberedCounts
@@ -18,6 +19,7 @@ __all__ = [
     "counts_of",
     "draw_states",
     "is_counted",
+    "joint_counts",
     "rows_that_agree",
     "stage_counts",
     "stage_of_rows",

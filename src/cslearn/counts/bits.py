@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from functools import cached_property
 from hashlib import sha256
+from threading import Lock
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +16,9 @@ from cslearn.data import Table
 __all__ = ["BitCounts"]
 
 ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
+# Counting a set of variables by bits takes a popcount for each 64 rows and each cell in which no variable is in its
+# first state, counting it row by row an increment for each row. Up to this number of cells bits are faster.
+CELLS_BY_BITS = 100
 
 
 class BitCounts:
@@ -47,6 +52,14 @@ class BitCounts:
         self._table = table.collapse() if table.weights is not None and interventions is None else table
         self.cards = np.array(table.cards, dtype=np.int64)
         self.starts = np.concatenate([[0], np.cumsum(self.cards - 1)]).astype(np.int64)
+        # What joint counts are made of, for each set of rows that count for a target.
+        self._pairs: dict[bytes, NDArray[np.int64]] = {}
+        self._columns: dict[bytes, tuple[NDArray[Any], NDArray[np.float64]]] = {}
+        self._lock = Lock()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle what it was made of."""
+        return BitCounts, (self._given, self._interventions)
 
     @property
     def total(self) -> float:
@@ -116,6 +129,42 @@ class BitCounts:
         else:
             weigh_own(words, self._codes, self.starts, valid, weights, *contexts, own)
         return own
+
+    def joint(self, target: int, sets: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Count the states of a target in all contexts of some sets; see :func:`cslearn.counts.joint_counts`."""
+        from cslearn._kernels.context_counts import count_pairs, count_sets, weigh_sets
+
+        out = np.zeros(int(self.cards.take(sets.T).prod(axis=0).sum()) * int(self.cards[target]))
+        least = -1
+        if not len(sets) or not len(self._codes):
+            return out
+        if self._table.weights is None and 1 <= sets.shape[1] <= 2:
+            words, valid = self._words
+            key = valid[target].tobytes()
+            with self._lock:
+                if key not in self._pairs:
+                    self._pairs[key] = np.empty((len(words), len(words)), dtype=np.int64)
+                    count_pairs(words, valid[target], self._pairs[key])
+                pairs = self._pairs[key]
+            least = CELLS_BY_BITS
+            if not count_sets(words, self.starts, valid[target], pairs, target, sets, least, out):
+                return out
+        weigh_sets(*self.columns(target), self.cards, target, sets, least, out)
+        return out
+
+    def columns(self, target: int) -> tuple[NDArray[np.integer], NDArray[np.float64]]:
+        """Return the columns, shape (p, rows), of the rows that count for a target, and their weights.
+
+        Equal rows are merged where that pays.
+        """
+        mask = None if self._interventions is None else self._interventions[:, target]
+        key = b"" if mask is None else mask.tobytes()
+        with self._lock:
+            if key not in self._columns:
+                rows = (self._table if mask is None else self._table.take(np.flatnonzero(~mask))).collapse()
+                weights = np.ones(rows.n) if rows.weights is None else np.asarray(rows.weights, dtype=np.float64)
+                self._columns[key] = np.ascontiguousarray(rows.codes.T), weights
+            return self._columns[key]
 
     def rows(self, at: NDArray[np.int64]) -> NDArray[np.integer]:
         """Return the codes of some rows; see :meth:`Counts.rows`."""

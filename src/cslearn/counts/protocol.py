@@ -44,6 +44,22 @@ class Contexts(NamedTuple):
         columns, codes = np.ascontiguousarray(pairs.T)
         return cls(np.full(len(contexts), target, dtype=np.int64), pointers, columns, codes)
 
+    @classmethod
+    def of_codes(cls, target: int, columns: NDArray[np.integer], codes: NDArray[np.integer]) -> Contexts:
+        """Return contexts of one target, given by the codes of some columns, one context in a row; -1 for any.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from cslearn.counts import Contexts
+        >>> Contexts.of_codes(2, np.array([0, 1]), np.array([[-1, -1], [1, -1], [1, 0]])).pointers
+        array([0, 0, 1, 3])
+        """
+        rows, places = np.nonzero(codes >= 0)
+        pointers = np.concatenate([[0], np.cumsum((codes >= 0).sum(axis=1))]).astype(np.int64)
+        states = codes[rows, places].astype(np.int64)
+        return cls(np.full(len(codes), target, dtype=np.int64), pointers, columns[places].astype(np.int64), states)
+
     def take(self, at: Sequence[int]) -> Contexts:
         """Return some of the contexts, by their numbers."""
         sizes = np.diff(self.pointers)[at]

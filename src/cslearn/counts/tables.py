@@ -16,7 +16,7 @@ from cslearn.data import PackedTable, Table, TableLike, as_table
 # Of so many packed rows counts are kept rather than counted again.
 MANY_ROWS = 100_000
 
-__all__ = ["Counted", "columns_of", "counts_of", "is_counted"]
+__all__ = ["Counted", "as_counted", "columns_of", "counts_of", "is_counted"]
 
 
 @runtime_checkable
@@ -30,6 +30,11 @@ class Counted(Protocol):
 def is_counted(data: Any) -> TypeGuard[TableLike]:
     """Tell whether a table can be counted as it is, without its rows as codes in memory."""
     return isinstance(data, PackedTable | Counted)
+
+
+def as_counted(data: Any) -> TableLike:
+    """Return a table of which many contexts are to be counted: one in memory, but for tables that count themselves."""
+    return data if is_counted(data) and not isinstance(data, PackedTable) else as_table(data)
 
 
 def counts_of(table: TableLike, interventions: NDArray[np.bool_] | None = None, n_jobs: int | None = None) -> Counts:

@@ -18,15 +18,13 @@ those of the data.
 
 from __future__ import annotations
 
-from math import prod
-
 import numpy as np
 from numpy.typing import NDArray
 
-from cslearn.counts import stage_counts, stage_of_rows
+from cslearn.counts import Contexts
 from cslearn.cstree import CStree
 from cslearn.cstree.parameters import estimate
-from cslearn.grown import GrownLevel, GrownScores
+from cslearn.grown import GrownScores
 from cslearn.grown.level import codes_of_contexts
 from cslearn.scores import Scores
 
@@ -38,8 +36,6 @@ SMALLEST = 1e-3
 SMALLEST_GROWN = 1e-5
 # Places of contexts that are compared with stages at once: many states make many of both.
 AT_ONCE = 1 << 24
-# Numbers are counted in an array of all that there may be, if these are at most so many times the rows.
-DENSE = 4
 
 Floats = NDArray[np.float64]
 
@@ -80,74 +76,46 @@ def averaged_parameters(tree: CStree, scores: Scores, smallest: float = SMALLEST
 
 
 def _averaged(tree: CStree, target: str, before: tuple[str, ...], scores: Scores, smallest: float) -> Floats:
-    i = scores.index[target]
-    columns = scores.candidates[i]
-    level = np.flatnonzero(np.isin(columns, [scores.index[v] for v in before]))
-    if isinstance(scores, GrownScores):
-        return _averaged_grown(tree, target, scores, scores.predicting_level(i, level))
-    weights = scores.level_weights(i, level)
-    table = scores.counted(i)
-    codes, d, cards = table.codes, table.cards[i], np.array(table.cards)
-
-    contexts = [
-        [(scores.index[v], table.states[scores.index[v]].index(x)) for v, x in context.items()]
-        for context in tree.stagings[target]
-    ]
-    stage = stage_of_rows(codes, contexts)
-    rows = np.bincount(stage, weights=table.weights, minlength=len(contexts))
-    empty = np.flatnonzero(rows == 0)
-    total, mass = np.zeros((len(contexts), d)), np.zeros(len(contexts))
-    for variables, probabilities in weights.stage_probabilities(smallest).items():
-        there = columns[level[list(variables)]]
-        cell = np.zeros(table.n, dtype=np.intp)
-        for column in there:
-            cell = cell * cards[column] + codes[:, column]
-        size = probabilities.size
-        of_cell = np.bincount(cell * d + codes[:, i], weights=table.weights, minlength=size * d).reshape(size, d)
-        a_stage = scores.ess / size
-        mean = (of_cell + a_stage / d) / (of_cell.sum(axis=1, keepdims=True) + a_stage)
-        chance = np.where(probabilities >= smallest, probabilities, 0.0).ravel()
-        # Stages and cells that have rows in common: there are no more of them than rows.
-        both, common = _counted(stage * size + cell, len(contexts) * size, table.weights)
-        here, cell = np.divmod(both, size)
-        common = common * chance[cell]
-        mass += np.bincount(here, weights=common, minlength=len(contexts))
-        for state in range(d):
-            total[:, state] += np.bincount(here, weights=common * mean[cell, state], minlength=len(contexts))
-        # A stage without data is as if its rows were spread evenly over what agrees with it.
-        for at in empty:
-            share = _agreement(contexts[at], there, cards) * chance
-            total[at] += share @ mean
-            mass[at] += share.sum()
-    a_stages = np.array([scores.ess / prod(cards[v] for v, _ in pairs) for pairs in contexts])
-    alone = estimate(stage_counts(table, i, contexts), a_stages, "mean")
-    return np.where(mass[:, None] > 0, total / np.where(mass > 0, mass, 1.0)[:, None], alone)
-
-
-def _averaged_grown(tree: CStree, target: str, scores: Scores, weights: GrownLevel) -> Floats:
-    """Average over the prunings of a grown tree; a stage without rows is as if all rows had the states of its context.
+    """Average over the stagings of a level.
 
     It takes ``N(c and c')`` for the stages c of the tree and all contexts c' that are probably stages. Most of these
     lie within each other, and every set of rows is counted once.
     """
-    i, place = scores.index[target], {int(c): k for k, c in enumerate(weights.columns)}
-    states = scores.table.states
+    i = scores.index[target]
+    columns = scores.candidates[i]
+    level = np.flatnonzero(np.isin(columns, [scores.index[v] for v in before]))
+    if isinstance(scores, GrownScores):
+        of_level = scores.predicting_level(i, level)
+        there = of_level.columns
+        others, chances, means = of_level.stage_means(SMALLEST_GROWN)
+    else:
+        there = columns[level]
+        others, chances, means = _stage_means(scores, i, level, smallest)
+    place = {int(c): k for k, c in enumerate(there)}
     contexts = [
-        [(place[c], states[c].index(x)) for c, x in ((scores.index[v], x) for v, x in context.items())]
+        [(place[c], scores.table.states[c].index(x)) for c, x in ((scores.index[v], x) for v, x in context.items())]
         for context in tree.stagings[target]
     ]
-    stages = codes_of_contexts(contexts, weights.size)
-    others, chances, means = weights.stage_means(SMALLEST_GROWN)
-    there = np.flatnonzero((others >= 0).any(axis=0) | (stages >= 0).any(axis=0))
-    stages, others = stages[:, there], others[:, there]
-    empty = np.flatnonzero(_rows_in(scores, i, weights.columns[there], stages) == 0)
+    stages = codes_of_contexts(contexts, len(there))
+    used = np.flatnonzero((others >= 0).any(axis=0) | (stages >= 0).any(axis=0))
+    stages, others, there = stages[:, used], others[:, used], there[used]
+    empty = _counts_of_codes(scores, i, there, stages).sum(axis=1) == 0
     s, o = _meeting(stages, others)
     joined = np.where(others[o] >= 0, others[o], stages[s])
-    joined[np.isin(s, empty)[:, None] & (stages[s] >= 0)] = -1
-    share = _rows_in(scores, i, weights.columns[there], joined) * chances[o]
+    joined[empty[s, None] & (stages[s] >= 0)] = -1
+    share = _counts_of_codes(scores, i, there, joined).sum(axis=1) * chances[o]
+    if not scores.grown:
+        # A stage without data is as if its rows were spread evenly over what agrees with it.
+        free = (others[o] >= 0) & (stages[s] < 0)
+        evenly = np.where(free, 1 / scores.counts.cards[there], 1.0).prod(axis=1)
+        share = np.where(empty[s], evenly * chances[o], share)
     total = np.zeros((len(stages), means.shape[1]))
     np.add.at(total, s, share[:, None] * means[o])
-    return total / total.sum(axis=1, keepdims=True)
+    mass = total.sum(axis=1, keepdims=True)
+    if (mass > 0).all():
+        return total / mass
+    own = _counts_of_codes(scores, i, there, stages)
+    return np.where(mass > 0, total / np.where(mass > 0, mass, 1.0), _means(scores, there, stages, own))
 
 
 def _meeting(stages: NDArray[np.int16], others: NDArray[np.int16]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -161,33 +129,32 @@ def _meeting(stages: NDArray[np.int16], others: NDArray[np.int16]) -> tuple[NDAr
     return np.concatenate(first), np.concatenate(second)
 
 
-def _rows_in(scores: Scores, i: int, columns: NDArray[np.integer], codes: NDArray[np.int16]) -> Floats:
-    """Return how many rows of a target agree with contexts, given as rows of codes; equal ones are counted once."""
+def _stage_means(
+    scores: Scores, i: int, level: NDArray[np.intp], smallest: float
+) -> tuple[NDArray[np.int16], Floats, Floats]:
+    """Return the contexts that are probably stages as rows of codes, how probably, and their posterior means."""
+    columns = scores.candidates[i][level]
+    codes, chances = [np.zeros((0, len(level)), dtype=np.int16)], [np.zeros(0)]
+    for variables, probabilities in scores.level_weights(i, level).stage_probabilities(smallest).items():
+        probable = probabilities >= smallest
+        found = np.full((int(probable.sum()), len(level)), -1, dtype=np.int16)
+        found[:, list(variables)] = np.argwhere(probable)
+        codes.append(found)
+        chances.append(probabilities[probable])
+    contexts = np.concatenate(codes)
+    means = _means(scores, columns, contexts, _counts_of_codes(scores, i, columns, contexts))
+    return contexts, np.concatenate(chances), means
+
+
+def _means(scores: Scores, columns: NDArray[np.integer], codes: NDArray[np.int16], counts: Floats) -> Floats:
+    """Return the posterior means of the parameters in contexts, given as rows of codes, from their counts."""
+    sizes = np.where(codes >= 0, scores.counts.cards[columns], 1).astype(float).prod(axis=1)
+    return estimate(counts, np.array([scores.a_stage(size) for size in sizes]), "mean")
+
+
+def _counts_of_codes(scores: Scores, i: int, columns: NDArray[np.integer], codes: NDArray[np.int16]) -> Floats:
+    """Return how often each state of a target stands in contexts, rows of codes; equal ones are counted once."""
     where: dict[bytes, int] = {}
     which = [where.setdefault(row.tobytes(), len(where)) for row in codes]
     first = np.unique(which, return_index=True)[1]
-    named = columns.tolist()
-    pairs = [[(c, x) for c, x in zip(named, row, strict=True) if x >= 0] for row in codes[first].tolist()]
-    return scores.cells(i, pairs).sum(axis=1)[which]
-
-
-def _counted(
-    numbers: NDArray[np.intp], most: int, weights: Floats | None
-) -> tuple[NDArray[np.intp], Floats | NDArray[np.intp]]:
-    """Return which numbers below `most` there are, and the weight of each, in memory for those that there are."""
-    if most <= DENSE * len(numbers):
-        counts = np.bincount(numbers, weights=weights, minlength=most)
-        found = np.flatnonzero(counts)
-        return found, counts[found]
-    found, place = np.unique(numbers, return_inverse=True)
-    return found, np.bincount(place.reshape(-1), weights=weights, minlength=len(found))
-
-
-def _agreement(context: list[tuple[int, int]], columns: NDArray[np.intp], cards: NDArray[np.intp]) -> Floats:
-    """Return the share of a context that agrees with each outcome of some variables."""
-    result, states = np.ones(1), dict(context)
-    for column in columns:
-        d = int(cards[column])
-        share = np.arange(d) == states[column] if column in states else np.full(d, 1 / d)
-        result = np.outer(result, share).ravel()
-    return result
+    return scores.counts.own(Contexts.of_codes(i, columns, codes[first]))[which, : scores.counts.cards[i]]

@@ -105,14 +105,13 @@ def search_by_chains(
     def until(chains: list[Chain]) -> bool:
         judged[:] = [posterior(chains)]
         made, verdict = chains[0].n_iter, judged[0].verdict
-        if longest is None or made < longest:
-            hopeless = (
-                longest and first and made >= PATIENCE * first and made * verdict.at_least > max(longest, further)
-            )
-            return bool(judged[0].converged or hopeless)
+        if longest is None or verdict.converged:
+            return verdict.converged
+        if made < longest:
+            asked = first is not None and made >= PATIENCE * first
+            return asked and made * verdict.at_least > max(longest, further)
         # Further only where chains agree and are too short: it cannot be told when those that disagree will agree.
-        needed = made * verdict.longer
-        return verdict.converged or not needed <= further
+        return not made * verdict.longer <= further
 
     if auto:
         options["until"] = until

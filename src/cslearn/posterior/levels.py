@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cslearn._numerics import n_threads
+from cslearn.counts import BitCounts, joint_counts
 from cslearn.errors import InputError
 from cslearn.grown import GrownEngine, GrownLevel, GrownScores
 from cslearn.orders import ExactOrders, SubsetScores
@@ -120,7 +121,7 @@ class Levels:
     _stages: dict[tuple[int, Level], dict[tuple[int, ...], Floats]] = field(default_factory=dict, repr=False)
     _means: dict[tuple[int, tuple[int, ...]], Floats] = field(default_factory=dict, repr=False)
     _numbers: dict[tuple[int, Level], Floats] = field(default_factory=dict, repr=False)
-    _columns: dict[int, tuple[NDArray[np.int32], Floats]] = field(default_factory=dict, repr=False)
+    _columns: dict[int, NDArray[np.int32]] = field(default_factory=dict, repr=False)
 
     @property
     def cost_of_edges(self) -> int:
@@ -238,10 +239,9 @@ class Levels:
     def mean_parameters(self, i: int, columns: tuple[int, ...]) -> Floats:
         """Return the posterior means of the parameters in the contexts of these columns, shape ``(d, ..., d_i)``."""
         if (i, columns) not in self._means:
-            table = self.scores.counted(i)
-            cards = [table.cards[c] for c in (*columns, i)]
-            cells = np.ravel_multi_index([table.codes[:, c] for c in (*columns, i)], cards)
-            counts = np.bincount(cells, weights=table.weights, minlength=prod(cards)).reshape(cards)
+            cards = [self.scores.table.cards[c] for c in (*columns, i)]
+            sets = np.array([columns], dtype=np.intp)
+            counts = joint_counts(self.scores.counts, i, sets).reshape(cards)
             cell = self.scores.ess / prod(cards)
             self._means[i, columns] = (counts + cell) / (counts.sum(axis=-1, keepdims=True) + cell * cards[-1])
         return self._means[i, columns]
@@ -279,12 +279,13 @@ class Levels:
 
     def _rows(self, i: int) -> tuple[NDArray[np.int32], Floats]:
         """Return the columns of the rows that count for a variable, and their weights."""
-        table = self.scores.counted(i)
-        if id(table) not in self._columns:
-            distinct = table.collapse()
-            weights = np.ones(distinct.n) if distinct.weights is None else np.array(distinct.weights, dtype=float)
-            self._columns[id(table)] = np.array(distinct.codes.T, dtype=np.int32, order="C"), weights
-        return self._columns[id(table)]
+        counts = self.scores.counts
+        if not isinstance(counts, BitCounts):
+            raise InputError("predictions averaged over exact sums need the rows in memory, and these are elsewhere")
+        codes, weights = counts.columns(i)
+        if id(codes) not in self._columns:
+            self._columns[id(codes)] = codes.astype(np.int32)
+        return self._columns[id(codes)], weights
 
     def _predictive_by_stages(self, i: int, level: Level, codes: NDArray[np.integer]) -> Floats:
         total = np.zeros(len(codes))

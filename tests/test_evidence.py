@@ -169,3 +169,11 @@ def test_joined_findings_stand_for_the_same_outcomes(problem):
             and set(home.relation.context) | set(home.relation.given) == set(row.relation.context)
         ]
         assert len(homes) == 1
+
+
+def test_stages_may_be_counted_a_few_at_a_time(monkeypatch):
+    truth = random_cstree([2, 3, 2, 4, 2], random_state=1)
+    data = truth.sample_table(500, random_state=1)
+    whole = relation_table(truth, data)
+    monkeypatch.setattr("cslearn.estimators.evidence.AT_ONCE", 1)
+    assert list(relation_table(truth, data)) == list(whole) != []

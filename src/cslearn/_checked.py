@@ -89,7 +89,10 @@ def _table(function: Any) -> dict[str, Row]:
 
 
 def _parsed(annotation: Any) -> ast.expr:
-    return ast.parse(annotation if isinstance(annotation, str) else str(annotation), mode="eval").body
+    node = ast.parse(annotation if isinstance(annotation, str) else str(annotation), mode="eval").body
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return _parsed(node.value)
+    return node
 
 
 # What is allowed: rules, single values and None; nothing where an annotation does not say it.

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Collection, Sequence
 
+from cslearn._warnings import warn
 from cslearn._wording import keyword
 from cslearn.data._columns import Column
 from cslearn.data._labels import is_numeric, listing
@@ -57,9 +57,8 @@ def warn_of_markers(columns: Sequence[Column]) -> None:
     told = [f"{written_as(column)} in {column.name!r}" for column in columns if written_as(column)]
     if told:
         shown = "; ".join(told[:10]) + (f"; and in {len(told) - 10} more columns" if len(told) > 10 else "")
-        warnings.warn(
+        warn(
             f"Cells that count as missing: {shown}. If they are states, list the cells that count as missing by"
             f" {keyword('na_values')}.",
             DataWarning,
-            stacklevel=3,
         )

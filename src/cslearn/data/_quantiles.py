@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cslearn._warnings import warn
 from cslearn._wording import keyword
 from cslearn.data._batches import open_stream
 from cslearn.data._labels import listing
@@ -124,11 +124,10 @@ def stream_numbers(
         return {name: numbers.quantiles for name, numbers in found.items()}
     identifiers = [name for name, numbers in found.items() if numbers.looks_like_an_identifier]
     if identifiers:
-        warnings.warn(
+        warn(
             f"Not cut are {listing(identifiers)}, in which no number occurs twice in a batch, as in an identifier. "
             f"Name them by {keyword('columns')} if they are measurements.",
             DataWarning,
-            stacklevel=4,
         )
     chosen = [name for name, numbers in found.items() if numbers.is_measurement and name not in identifiers]
     return {name: found[name].quantiles for name in chosen}

@@ -7,7 +7,6 @@ import gzip
 import io
 import itertools
 import re
-import warnings
 import zlib
 from collections import defaultdict
 from collections.abc import Collection, Generator, Iterable, Iterator, Mapping
@@ -19,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cslearn._files import check_file
+from cslearn._warnings import warn
 from cslearn._wording import option
 from cslearn.data._columns import Column, Source
 from cslearn.data._extra import pyarrow
@@ -139,11 +139,7 @@ def read_header(path: Path, sep: str | None) -> tuple[tuple[str, ...], str, Gene
                 )
     if len(header) > 1 and not header[0].strip():
         # As write.csv of R and to_csv of pandas write them.
-        warnings.warn(
-            f"{path}: the first column has no name and is taken for row names, which are left out.",
-            DataWarning,
-            stacklevel=2,
-        )
+        warn(f"{path}: the first column has no name and is taken for row names, which are left out.", DataWarning)
         header, rows = header[1:], (row[1:] for row in rows)
     return check_header(header, str(path)), separator, rows
 

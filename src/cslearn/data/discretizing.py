@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cslearn._checked import checked
+from cslearn._warnings import warn
 from cslearn._wording import keyword, option, wording
 from cslearn.data._checks import MOST_NUMBERS
 from cslearn.data._frames import numbers_of, read_frame
@@ -293,7 +294,7 @@ def discretize(
         if values.min() == values.max():
             if columns is not None:
                 raise InputError(f"Column {name!r} is constant and cannot be cut. Leave it out of {option('columns')}.")
-            warnings.warn(f"Column {name!r} is constant; it is left as it is.", DataWarning, stacklevel=2)
+            warn(f"Column {name!r} is constant; it is left as it is.", DataWarning)
             continue
         found[name] = _rounded(_cut_points(values, asked[name], method), values)
         if found[name]:
@@ -318,9 +319,7 @@ def _check_found(name: str, cuts: Sequence[float], bins: int) -> None:
     if not cuts:
         raise _cannot_be_cut([name])
     if len(cuts) + 1 < bins:
-        warnings.warn(
-            f"Column {name!r} has {len(cuts) + 1} bins instead of {bins}, because of ties.", DataWarning, stacklevel=3
-        )
+        warn(f"Column {name!r} has {len(cuts) + 1} bins instead of {bins}, because of ties.", DataWarning)
 
 
 def _cannot_be_cut(names: Sequence[str]) -> InputError:
@@ -387,13 +386,12 @@ def _measurements(frame: pd.DataFrame) -> list[str]:
             names.append(name)
     if identifiers:
         one = len(identifiers) == 1
-        warnings.warn(
+        warn(
             f"{'Column' if one else 'Columns'} {listing(identifiers)} {'has' if one else 'have'} a different whole "
             f"number in every row, like an identifier, and {'is' if one else 'are'} not cut. If "
             f"{'it is a measurement, name it' if one else 'they are measurements, name them'} with "
             f"{keyword('columns')}.",
             DataWarning,
-            stacklevel=3,
         )
     return names
 
@@ -407,12 +405,11 @@ def _warn_of_stray_cells(series: pd.Series[Any]) -> None:
     labels = [label for label in series.dropna().unique() if isinstance(label, str | int | float)]
     stray = not_numbers(labels)
     if stray:
-        warnings.warn(
+        warn(
             f"Column {series.name!r} is not cut: it has {len(labels):,} different values, all of them numbers but for "
             f"{listing(stray)}. If {'that cell is' if len(stray) == 1 else 'those cells are'} missing, say so with "
             f"{keyword('na_values')}.",
             DataWarning,
-            stacklevel=4,
         )
 
 

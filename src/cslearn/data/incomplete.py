@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -10,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cslearn._checked import checked
+from cslearn._warnings import warn
 from cslearn._wording import keyword, option
 from cslearn.data._batches import only_in_batches
 from cslearn.data._encoding import MISSING_STATE
@@ -99,22 +99,17 @@ def incomplete_codes(
             shown = listing([column.labels[code] for code in odd], 5)
             unknown.append(f"{name!r}: {shown} ({rows:,} {'row' if rows == 1 else 'rows'})")
     if unknown:
-        warnings.warn(
-            f"states that the model does not know, which count as missing: {'; '.join(unknown)}",
-            DataWarning,
-            stacklevel=3,
-        )
+        warn(f"states that the model does not know, which count as missing: {'; '.join(unknown)}", DataWarning)
     return codes
 
 
 def _warn_misspelt(absent: Sequence[str], unused: Sequence[str]) -> None:
     """Name variables without a column and columns without a variable, if there are both."""
     if absent and unused:
-        warnings.warn(
+        warn(
             f"the data have no column for {listing(absent)}, so nothing is known about them, and columns that are no"
             f" variables of the model: {listing(unused)}. Are the names spelt alike?",
             DataWarning,
-            stacklevel=4,
         )
 
 

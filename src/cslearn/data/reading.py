@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
@@ -13,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from cslearn._checked import checked
 from cslearn._parameters import NAMES, Row, Rule, check, kind, whole
 from cslearn._parameters import Table as Table_
+from cslearn._warnings import warn
 from cslearn._wording import keyword, offers, option, wording
 from cslearn.data._batches import only_in_batches
 from cslearn.data._columns import Source
@@ -316,9 +316,8 @@ def warn_constant(names: list[str]) -> None:
     """Tell of variables with a single state."""
     if names:
         one = len(names) == 1
-        warnings.warn(
+        warn(
             f"{'Column' if one else 'Columns'} {listing(names)} {'has' if one else 'have'} a single state: "
             "kept in the model, never used as a context.",
             DataWarning,
-            stacklevel=3,
         )

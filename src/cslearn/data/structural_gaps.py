@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from shlex import quote
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cslearn._warnings import warn
 from cslearn._wording import condition, keyword, wording
 from cslearn.errors import DataWarning
 
@@ -64,9 +64,8 @@ def warn_of_structural_gaps(
         more = f"; and {len(told) - SHOWN} more columns" if len(told) > SHOWN else ""
         name = found[0][0]
         one = wording(f'{keyword("missing")}{{"{name}": "state"}}', f"{keyword('missing')} {quote(name + '=state')}")
-        warnings.warn(
+        warn(
             f"Cells are missing in {'; '.join(told[:SHOWN])}{more}. That is no accident: such cells are a state of"
             f" their own ({one}) rather than unknown.",
             DataWarning,
-            stacklevel=4,
         )

@@ -22,6 +22,9 @@ __all__ = ["relation_table"]
 
 Floats = NDArray[np.float64]
 
+# Counts of stages and other variables together that are asked for at once.
+AT_ONCE = 1 << 24
+
 
 @checked
 def relation_table(
@@ -74,19 +77,33 @@ def relation_table(
 def _weighed_stages(staging: Staging, target: str, scores: Scores) -> dict[Context, tuple[float, float, str]]:
     """Compare each stage with its best split on a parent that it leaves out: log Bayes factor, rows, and that parent.
 
-    All stages are counted at once, together with all other variables.
+    Stages are counted together with all other variables, as many at once as there is room for.
     """
     i, cards = scores.index[target], scores.table.cards
     column = {v: scores.index[v] for v in staging.context_variables}
     code = {v: {state: x for x, state in enumerate(staging.scope[v])} for v in column}
     contexts = [[(column[v], code[v][x]) for v, x in c.items()] for c in staging]
+    found: dict[Context, tuple[float, float, str]] = {}
+    stages = list(staging)
+    size = max(1, AT_ONCE // (max(cards) * sum(cards)))
+    for begin in range(0, len(stages), size):
+        some = slice(begin, begin + size)
+        found |= _weighed(stages[some], contexts[some], i, column, scores)
+    return found
+
+
+def _weighed(
+    stages: list[Context], contexts: list[list[tuple[int, int]]], i: int, column: dict[str, int], scores: Scores
+) -> dict[Context, tuple[float, float, str]]:
+    """Do so for some stages, all counted at once; `column` has those of the variables in contexts."""
+    cards = scores.table.cards
     own, together = _counted_splits(scores, i, contexts, list(column.values()))
     outcomes = [prod(cards[v] for v, _ in pairs) for pairs in contexts]
     whole = [log_marginal_likelihood(row, scores.a_stage(q)) for row, q in zip(own, outcomes, strict=True)]
-    rows, best = own.sum(axis=1), np.full(len(staging), -inf)
-    against = np.full(len(staging), -1)
+    rows, best = own.sum(axis=1), np.full(len(stages), -inf)
+    against = np.full(len(stages), -1)
     for k, (parent, c) in enumerate(column.items()):
-        for s, context in enumerate(staging):
+        for s, context in enumerate(stages):
             if parent not in context:
                 a = scores.a_stage(outcomes[s] * cards[c])
                 split = sum(log_marginal_likelihood(part, a) for part in together[c][s])
@@ -95,7 +112,7 @@ def _weighed_stages(staging: Staging, target: str, scores: Scores) -> dict[Conte
     parents = list(column)
     return {
         context: (float(whole[s] - best[s]), float(rows[s]), parents[against[s]])
-        for s, context in enumerate(staging)
+        for s, context in enumerate(stages)
         if against[s] >= 0
     }
 

@@ -13,13 +13,13 @@ from the column they are in.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cslearn._warnings import warn
 from cslearn.cstree import CStree
 from cslearn.cstree.parameters import Method
 from cslearn.data import Table, as_table
@@ -155,11 +155,10 @@ def _parameters(
         of_drawn = np.ones(drawn.n) if drawn.weights is None else drawn.weights
         rows, counted = np.concatenate([codes[exact], drawn.codes]), np.concatenate([weights[exact], of_drawn])
         tree = em(tree, rows.astype(np.int32), method, weights=counted, **options).tree
-    warnings.warn(
+    warn(
         f"{int((~exact).sum()):,} of {len(codes):,} rows miss so many cells that depend on one another that the sums"
         " over them are too large: the parameters are estimated with draws in place of these cells.",
         EstimateWarning,
-        stacklevel=5,
     )
     return EMResult(tree, [], np.nan, False)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 from cslearn._checked import checked
 from cslearn._numerics import RandomState, as_generator
 from cslearn._parameters import check
+from cslearn._warnings import warn
 from cslearn._wording import duration, offers, option, spoken_value
 from cslearn.candidates import CandidateSets, Knowledge
 from cslearn.candidates.sets import DEFAULT_MEMORY
@@ -427,30 +427,27 @@ class Learner:
             go_on, file = "", chains_of(self.search).checkpoint
             if file is not None and os.path.exists(file):
                 go_on = f"; the same call goes on from {os.fspath(file)}"
-            warnings.warn(
+            warn(
                 f"interrupted after {self.n_iter_:,} moves of {len(chains)} chains: this is the best model so"
                 f" far{go_on}",
                 DataWarning,
-                stacklevel=3,
             )
         elif self.posterior_.is_of_one_order:
             if self.search != "greedy":
-                warnings.warn(
+                warn(
                     f"one good order of {len(self.cstree_.order):,} variables was searched for: edge probabilities are"
                     " those given this order, more certain than the data are, and say nothing of directions. For those"
                     f" of all orders give {option('search', 'mcmc')}, which takes longer.",
                     ConvergenceWarning,
-                    stacklevel=3,
                 )
         elif not self.posterior_.converged:
             error = (self.cstree_.learning or {}).get("edge_error")
             sure = "" if error is None else f" Edge probabilities have standard errors up to {error:.2g}."
-            warnings.warn(
+            warn(
                 f"the chains have not converged after {chains[0].n_iter:,} moves each:"
                 f" {self.posterior_.verdict.reason}.{sure} The model itself may still be good. For more certain"
                 f" probabilities give {self._remedies()}{self._what_more_takes()}.",
                 ConvergenceWarning,
-                stacklevel=3,
             )
 
     def _what_more_takes(self) -> str:

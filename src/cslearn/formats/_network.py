@@ -7,7 +7,6 @@ every joint state of the parents is a stage.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
@@ -16,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cslearn._warnings import warn
 from cslearn.cstree import CStree
 from cslearn.cstree.joint import conditional_table
 from cslearn.errors import DataWarning, InputError, LimitError
@@ -108,10 +108,9 @@ def _normalised(variable: str, rows: NDArray[np.float64]) -> NDArray[np.float64]
     off = abs(sums - 1) > 1e-6
     if not off.any() or (abs(sums - 1) > ROUNDING).any():
         return rows
-    warnings.warn(
+    warn(
         f"{int(off.sum())} rows of the table of {variable!r} do not sum to 1 (the first to {float(sums[off][0]):.6g});"
         " they were scaled",
         DataWarning,
-        stacklevel=2,
     )
     return np.where(off, rows / sums, rows)

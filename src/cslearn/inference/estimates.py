@@ -5,7 +5,6 @@ Each function takes evidence in the user's words and says in it what draws did n
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from math import inf, prod
 from typing import TYPE_CHECKING, Any, Literal
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from cslearn._numerics import RandomState
+from cslearn._warnings import warn
 from cslearn._wording import offers, option
 from cslearn.errors import EstimateWarning, InputError, LimitError
 from cslearn.inference.evidence import Evidence
@@ -180,11 +180,10 @@ class Estimator:
         except NoDrawAgreesError as none:
             raise self._none_agrees(none) from None
         if not self.asked:
-            warnings.warn(
+            warn(
                 f"an exact search would need too large tables: this is the best outcome found from {self.n_samples:,}"
                 " draws. No change of one variable improves it, but a more probable one may exist.",
                 EstimateWarning,
-                stacklevel=5,
             )
         return found
 
@@ -217,20 +216,18 @@ class Estimator:
     def tell(self, precision: str, draws: Draws, effective: float) -> None:
         """Warn that an answer is an estimate that was not asked for, or that it is a rough one."""
         if effective < FEW:
-            warnings.warn(
+            warn(
                 f"this estimate is rough: its {draws.n:,} draws tell no more than {effective:.0f} independent ones"
                 f" would ({precision}, uncertain themselves), as few draws agree with the evidence. More draws help"
                 " (n_samples), and so does less evidence.",
                 EstimateWarning,
-                stacklevel=6,
             )
         elif not self.asked:
             without = f" {option('method', 'sampling')} asks for an estimate, without this warning."
-            warnings.warn(
+            warn(
                 f"an exact answer would need too large tables: this is an estimate from {draws.n:,} weighted draws,"
                 f" {precision}.{without if offers('method') else ''}",
                 EstimateWarning,
-                stacklevel=6,
             )
 
 

@@ -12,7 +12,6 @@ with ``mean`` each round increases the likelihood times that prior. Both are tol
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -22,6 +21,7 @@ from numpy.typing import NDArray
 
 from cslearn._checked import checked
 from cslearn._numerics import RandomState, as_generator
+from cslearn._warnings import warn
 from cslearn.counts import stage_of_rows
 from cslearn.cstree.parameters import Method, estimate
 from cslearn.data import Table, as_frame, incomplete_codes
@@ -304,11 +304,10 @@ class _EM:
             if not len(self.gappy):
                 break
         if not converged:
-            warnings.warn(
+            warn(
                 f"EM has not converged in {max_iter} rounds: the last one changed the objective from"
                 f" {objective[-2] if len(objective) > 1 else objective[-1]:.6g} to {objective[-1]:.6g}",
                 DataWarning,
-                stacklevel=4,
             )
         names = self.tree.variables
         fitted = self.tree.with_parameters({names[v]: table for v, table in enumerate(parameters)})
@@ -432,10 +431,9 @@ def _complete_large(
     except LimitError:
         different = list(_equal_rows(codes[job.rows]))
         some = "1 row has" if len(different) == 1 else f"{len(different):,} different rows have"
-        warnings.warn(
+        warn(
             f"{some} too many missing cells to be completed exactly: {N_ROW_SAMPLES:,} weighted draws are used instead",
             EstimateWarning,
-            stacklevel=5,
         )
         for row, copies in different:  # equal rows share their weighted draws
             part[copies] = _drawn(tree, row, job.block, len(copies), rng)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -11,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cslearn._numerics import RandomState
+from cslearn._warnings import warn
 from cslearn.data import incomplete_codes
 from cslearn.errors import DataWarning
 from cslearn.inference.estimates import Method
@@ -48,11 +48,10 @@ def target_probabilities(
     impossible = np.isnan(result[:, 0])
     if impossible.any():
         row = start + int(np.flatnonzero(impossible)[0]) + 1
-        warnings.warn(
+        warn(
             f"{int(impossible.sum()):,} rows, the first of them row {row}, have probability zero under the model:"
             f" {tree.variables[target]!r} is predicted in them as if nothing were known",
             DataWarning,
-            stacklevel=3,
         )
         nothing = np.full((1, codes.shape[1]), -1, dtype=np.int32)
         result[impossible] = distribution(nothing)

@@ -12,7 +12,6 @@ out before blocks are formed.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -21,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cslearn._numerics import RandomState, as_generator, log_sum_exp_axis
+from cslearn._warnings import warn
 from cslearn._wording import option
 from cslearn.counts import StageFinder
 from cslearn.errors import EstimateWarning, LimitError
@@ -352,11 +352,10 @@ class _RowEstimates:
             poor = (
                 f" {self.poor:,} of them are rough, as too few draws agree with the row: more draws help (n_samples)."
             )
-            warnings.warn(
+            warn(
                 f"exact answers for {self.estimated:,} rows would need too large tables: they are estimates from"
                 f" {self.n_samples:,} draws each.{poor * bool(self.poor)}",
                 EstimateWarning,
-                stacklevel=5,
             )
 
 

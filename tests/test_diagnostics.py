@@ -10,9 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import naive_diagnostics
+from cslearn import random_cstree
 from cslearn.errors import InputError
+from cslearn.estimators.order_search import chain_problem, search_by_chains
+from cslearn.grown import GrownScores
 from cslearn.orders import effective_sample_size, r_hat
 from cslearn.orders.diagnostics import Quantities, Verdict, diagnose, error_of
+from cslearn.posterior import CStreePosterior
+from cslearn.priors import ParentsPrior
 
 
 def autoregressive(phi, shape, seed=0, heavy=False):
@@ -192,3 +197,24 @@ def test_the_frame_joins_blocks():
     assert frame["kind"].tolist() == ["score", "edge", "edge"]
     assert frame["quantity"].tolist() == ["a", "b", "c"]
     assert frame["mean"][1] == (good > 0).mean()
+
+
+@pytest.mark.parametrize(("asked", "made"), [(2.0, 640), (5.0, 160), (8.1, 80)])
+def test_chains_end_where_even_the_longest_would_be_too_short(asked, made, monkeypatch):
+    verdict = Verdict(False, 1.5, 10.0, "chains disagree", longer=np.nan, at_least=asked)
+    monkeypatch.setattr(CStreePosterior, "verdict", property(lambda self: verdict))
+    table = random_cstree(6, random_state=0).sample_table(100, random_state=0)
+    scores = GrownScores(table, prior=ParentsPrior())
+    problem = chain_problem(scores, np.zeros((6, 6), dtype=bool))
+    options = {"n_chains": 2, "n_iter": 20, "max_iter": 640, "further": 0, "random_state": 0}
+    posterior, _ = search_by_chains(scores, problem, auto=True, settings={}, **options)
+    assert posterior.chains[0].n_iter == made
+
+
+def test_how_many_moves_the_score_asks_for_is_told_where_chains_disagree():
+    rng = np.random.default_rng(0)
+    still = rng.normal(size=(4, 300, 1)) * 0.01 + np.arange(4)[:, None, None]
+    found = diagnose([Quantities("score", ["log score"], still)])
+    verdict = Verdict.of(found, 4, 300)
+    assert np.isnan(verdict.longer)
+    assert verdict.at_least == pytest.approx(400 / found.ess[0]) and verdict.at_least > 50
